@@ -1,0 +1,15 @@
+# Instruction-set flags, per file of src/kernels only (STYLE.md 3): *_avx2.c, *_avx512.c.
+# The files compile to stubs where the compiler does not know the instruction set.
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-mavx2 GROVE_HAS_AVX2)
+check_c_compiler_flag(-mavx512f GROVE_HAS_AVX512)
+function(grove_kernel_flags)
+  foreach(source ${ARGN})
+    if(source MATCHES "/kernels/[^/]*_avx2\\.c$" AND GROVE_HAS_AVX2)
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-O3")
+    elseif(source MATCHES "/kernels/[^/]*_avx512\\.c$" AND GROVE_HAS_AVX512)
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mprefer-vector-width=512;-O3")
+    endif()
+  endforeach()
+endfunction()

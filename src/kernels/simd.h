@@ -1,0 +1,95 @@
+/* Vectors of float for the loop files that are compiled once per instruction set. Internal to src/kernels.
+ * A loop file <family>_loops.h is included by <family>_avx2.c, <family>_pair16_avx2.c (which defines GRVI_SIMD_PAIR) and
+ * <family>_avx512.c; it sees vf (GRVI_LANES floats) and the operations below, and defines static functions only.
+ * fma(a,b,c) = a*b + c in one rounding, so that all lane counts give the same numbers wherever the order of operations is the same. */
+#ifndef GRVI_KERNELS_SIMD_H
+#define GRVI_KERNELS_SIMD_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define GRVI_INLINE static inline __attribute__((always_inline, unused))
+
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && defined(__AVX512BW__)
+#define GRVI_LANES 16
+#define GRVI_REGISTERS 32
+typedef __m512 vf;
+GRVI_INLINE vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
+GRVI_INLINE void vf_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
+GRVI_INLINE vf vf_set1(float a) { return _mm512_set1_ps(a); }
+GRVI_INLINE vf vf_zero(void) { return _mm512_setzero_ps(); }
+GRVI_INLINE vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+GRVI_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+GRVI_INLINE vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+GRVI_INLINE vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+GRVI_INLINE vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+GRVI_INLINE vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+GRVI_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+GRVI_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a*b */
+/* a > 0 ? b : c */
+GRVI_INLINE vf vf_select_positive(vf a, vf b, vf c) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_GT_OQ), c, b); }
+/* the first n lanes, the others 0; n in [0, GRVI_LANES] */
+GRVI_INLINE vf vf_load_n(const float *p, int64_t n) { return _mm512_maskz_loadu_ps((__mmask16)((1U << n) - 1U), p); }
+GRVI_INLINE void vf_store_n(float *p, vf a, int64_t n) { _mm512_mask_storeu_ps(p, (__mmask16)((1U << n) - 1U), a); }
+#elif defined(__AVX2__)
+GRVI_INLINE __m256i grvi_mask8(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+#ifdef GRVI_SIMD_PAIR
+#define GRVI_LANES 16
+#define GRVI_REGISTERS 32
+typedef struct vf {
+    __m256 low, high;
+} vf;
+#define GRVI_PAIR(low, high) ((vf){(low), (high)})
+GRVI_INLINE vf vf_load(const float *p) { return GRVI_PAIR(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
+GRVI_INLINE void vf_store(float *p, vf a) { _mm256_storeu_ps(p, a.low); _mm256_storeu_ps(p + 8, a.high); }
+GRVI_INLINE vf vf_set1(float a) { return GRVI_PAIR(_mm256_set1_ps(a), _mm256_set1_ps(a)); }
+GRVI_INLINE vf vf_zero(void) { return GRVI_PAIR(_mm256_setzero_ps(), _mm256_setzero_ps()); }
+GRVI_INLINE vf vf_add(vf a, vf b) { return GRVI_PAIR(_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)); }
+GRVI_INLINE vf vf_sub(vf a, vf b) { return GRVI_PAIR(_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)); }
+GRVI_INLINE vf vf_mul(vf a, vf b) { return GRVI_PAIR(_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)); }
+GRVI_INLINE vf vf_div(vf a, vf b) { return GRVI_PAIR(_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)); }
+GRVI_INLINE vf vf_max(vf a, vf b) { return GRVI_PAIR(_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)); }
+GRVI_INLINE vf vf_min(vf a, vf b) { return GRVI_PAIR(_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)); }
+GRVI_INLINE vf vf_fma(vf a, vf b, vf c) { return GRVI_PAIR(_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)); }
+GRVI_INLINE vf vf_fnma(vf a, vf b, vf c) { return GRVI_PAIR(_mm256_fnmadd_ps(a.low, b.low, c.low), _mm256_fnmadd_ps(a.high, b.high, c.high)); }
+GRVI_INLINE vf vf_select_positive(vf a, vf b, vf c)
+{
+    const __m256 zero = _mm256_setzero_ps();
+    return GRVI_PAIR(_mm256_blendv_ps(c.low, b.low, _mm256_cmp_ps(a.low, zero, _CMP_GT_OQ)),
+                     _mm256_blendv_ps(c.high, b.high, _mm256_cmp_ps(a.high, zero, _CMP_GT_OQ)));
+}
+GRVI_INLINE vf vf_load_n(const float *p, int64_t n)
+{
+    return GRVI_PAIR(_mm256_maskload_ps(p, grvi_mask8(n)), _mm256_maskload_ps(p + 8, grvi_mask8(n - 8)));
+}
+GRVI_INLINE void vf_store_n(float *p, vf a, int64_t n)
+{
+    _mm256_maskstore_ps(p, grvi_mask8(n), a.low);
+    _mm256_maskstore_ps(p + 8, grvi_mask8(n - 8), a.high);
+}
+#else
+#define GRVI_LANES 8
+#define GRVI_REGISTERS 16
+typedef __m256 vf;
+GRVI_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+GRVI_INLINE void vf_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
+GRVI_INLINE vf vf_set1(float a) { return _mm256_set1_ps(a); }
+GRVI_INLINE vf vf_zero(void) { return _mm256_setzero_ps(); }
+GRVI_INLINE vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+GRVI_INLINE vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+GRVI_INLINE vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+GRVI_INLINE vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+GRVI_INLINE vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+GRVI_INLINE vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+GRVI_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+GRVI_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
+GRVI_INLINE vf vf_select_positive(vf a, vf b, vf c) { return _mm256_blendv_ps(c, b, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_GT_OQ)); }
+GRVI_INLINE vf vf_load_n(const float *p, int64_t n) { return _mm256_maskload_ps(p, grvi_mask8(n)); }
+GRVI_INLINE void vf_store_n(float *p, vf a, int64_t n) { _mm256_maskstore_ps(p, grvi_mask8(n), a); }
+#endif
+#endif
+
+#endif
