@@ -1,7 +1,7 @@
 /* Arithmetic of the truncated real spectrum. */
 #include "kernels/spectral_layout.h"
 
-static grv_status init_axis(grvi_axis_modes *axis, int index, bool two_sided, int64_t n, int64_t modes)
+grv_status grvi_axis_modes_init(grvi_axis_modes *axis, int index, bool two_sided, int64_t n, int64_t modes)
 {
     const int64_t most = two_sided ? n / 2 : n / 2 + 1;
     GRV_CHECK(n >= 1, GRV_E_ARG, "axis %d: at least 1 point expected, %lld found", index, (long long)n);
@@ -25,7 +25,7 @@ grv_status grvi_spectral_layout_init(grvi_spectral_layout *layout, int n_axes, c
     bool fits = true;
     for (int a = 0; a < n_axes; a++) {
         const bool two_sided = a < n_axes - 1;
-        GRV_TRY(init_axis(&layout->axis[a], a, two_sided, n[a], modes[a]));
+        GRV_TRY(grvi_axis_modes_init(&layout->axis[a], a, two_sided, n[a], modes[a]));
         fits = fits && grvi_mul_i64(layout->n_points, n[a], &layout->n_points) &&
                grvi_mul_i64(layout->n_modes, two_sided ? 2 * modes[a] : modes[a], &layout->n_modes);
         if (a >= 2) fits = fits && grvi_mul_i64(layout->n_columns, layout->axis[a].n_rows, &layout->n_columns);
