@@ -220,17 +220,27 @@ grv_value grv_graph_add(grv_graph *graph, grv_value a, grv_value b)
     return grvi_graph_emit(graph, &grvi_op_add, 2, in, NULL, &graph->values[a]);
 }
 
-grv_value grv_graph_resize(grv_graph *graph, grv_value x, const int64_t *n)
+/* axis 0 in a node of its own: it needs another placement */
+static grv_value resize_some(grv_graph *graph, grv_value x, const int64_t *n, int first, int end)
 {
-    BUILD_CHECK(graph, is_field(graph, x) && is_physical(&graph->values[x]), "resize: a physical field expected");
+    if (graph->status != GRV_OK) return GRV_NO_VALUE;
     grvi_value out = graph->values[x];
     bool changed = false;
-    for (int a = 0; a < out.n_axes; a++) {
-        BUILD_CHECK(graph, n[a] >= 1, "resize: axis %d: at least 1 point expected, %lld found", a, (long long)n[a]);
+    for (int a = first; a < end; a++) {
         changed = changed || out.axis[a].n != n[a];
         out.axis[a].n = n[a];
     }
-    return changed ? grvi_graph_emit(graph, &grvi_op_resize, 1, &x, NULL, &out) : x;
+    const grvi_attributes attributes = {.axis = first};
+    return changed ? grvi_graph_emit(graph, &grvi_op_resize, 1, &x, &attributes, &out) : x;
+}
+
+grv_value grv_graph_resize(grv_graph *graph, grv_value x, const int64_t *n)
+{
+    BUILD_CHECK(graph, is_field(graph, x) && is_physical(&graph->values[x]), "resize: a physical field expected");
+    const int n_axes = graph->values[x].n_axes;
+    for (int a = 0; a < n_axes; a++)
+        BUILD_CHECK(graph, n[a] >= 1, "resize: axis %d: at least 1 point expected, %lld found", a, (long long)n[a]);
+    return resize_some(graph, resize_some(graph, x, n, 1, n_axes), n, 0, 1);
 }
 
 grv_value grv_graph_repeat(grv_graph *graph, grv_value x, int axis, int64_t n)

@@ -6,7 +6,7 @@
 #include "grove/graph.h"
 #include "kernels/spectral_layout.h"
 
-enum { GRVI_MAX_INPUTS = 6, GRVI_MAX_OUTPUTS = 3, GRVI_NAME_BYTES = 64 };
+enum { GRVI_MAX_INPUTS = 6, GRVI_MAX_OUTPUTS = 5, GRVI_NAME_BYTES = 64 };
 
 typedef struct grvi_op_class grvi_op_class;
 struct grvi_step_context; /* src/graph/plan_impl.h */
@@ -117,12 +117,14 @@ grv_value grvi_graph_param_gradient(grv_graph *graph, grv_value param);
 void grvi_graph_accumulate(grv_graph *graph, grv_value *accumulated, grv_value value, grv_value gradient);
 /* Records the first failure; always returns GRV_NO_VALUE. */
 grv_value grvi_graph_failed(grv_graph *graph, grv_status status);
+/* The node that sums dW and db of y = x W + b over points; gradient is that of y. */
+void grvi_graph_emit_weight_gradient(grv_graph *graph, grv_value x, grv_value gradient, grv_value weight, grv_value bias);
 bool grvi_graph_same_shape(const grvi_value *a, const grvi_value *b);
 
 /* The operations. */
 extern const grvi_op_class grvi_op_linear, grvi_op_linear_weight_gradient, grvi_op_act, grvi_op_act_gradient, grvi_op_add, grvi_op_resize,
     grvi_op_repeat, grvi_op_repeat_adjoint, grvi_op_coordinates, grvi_op_analyse, grvi_op_synthesise, grvi_op_mode_mix,
-    grvi_op_mode_mix_adjoint, grvi_op_mode_mix_weight_gradient, grvi_op_loss, grvi_op_loss_gradient, grvi_op_mlp, grvi_op_mlp_gradient,
+    grvi_op_mode_mix_gradient, grvi_op_loss, grvi_op_loss_gradient, grvi_op_mlp, grvi_op_mlp_gradient,
     grvi_op_analysis, grvi_op_analysis_gradient, grvi_op_synthesis, grvi_op_first_axis_analyse, grvi_op_first_axis_synthesise;
 
 #endif

@@ -57,6 +57,8 @@ grv_status grvi_axis_modes_init(grvi_axis_modes *axis, int index, bool two_sided
 grv_status grvi_spectral_layout_init(grvi_spectral_layout *layout, int n_axes, const int64_t *n, const int64_t *modes,
                                      int64_t channels) GRV_MUST_CHECK;
 
+/* Fills n_columns, block, n_blocks of a layout from its axes 2.. and channels. */
+void grvi_spectral_columns(grvi_spectral_layout *layout, int n_axes, const grvi_axis_modes *axis, int64_t channels);
 /* How many |k| an axis keeps (0 .. count-1): m+1 for two-sided, k for one-sided. Axis 1 (axis 0 if d = 1) is split by these. */
 int64_t grvi_axis_magnitudes(const grvi_axis_modes *axis);
 /* Signs that exist for magnitude k of an axis: bit 0 = the non-negative frequency, bit 1 = the negative one.
