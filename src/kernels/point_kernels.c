@@ -13,16 +13,22 @@ static void fill_tables(void)
 {
     grvi_point_kernels_fill_ref(&tables[GRVI_ISA_REF], &table_f64);
     filled[GRVI_ISA_REF] = true;
-    filled[GRVI_ISA_AVX2] = grvi_point_kernels_fill_avx2(&tables[GRVI_ISA_AVX2]);
-    filled[GRVI_ISA_PAIR16] = grvi_point_kernels_fill_pair16(&tables[GRVI_ISA_PAIR16]);
-    filled[GRVI_ISA_AVX512] = grvi_point_kernels_fill_avx512(&tables[GRVI_ISA_AVX512]);
-    for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) tables[isa].name = grvi_isa_name((grvi_isa)isa);
+    static bool (*const fill[GRVI_ISA_COUNT])(grvi_point_kernels *) = {
+        [GRVI_ISA_AVX2] = grvi_point_kernels_fill_avx2,
+        [GRVI_ISA_PAIR16] = grvi_point_kernels_fill_pair16,
+        [GRVI_ISA_AVX512] = grvi_point_kernels_fill_avx512,
+    };
+    for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
+        /* the filling function is itself compiled for its instruction set */
+        if (fill[isa] != NULL && grvi_isa_usable((grvi_isa)isa)) filled[isa] = fill[isa](&tables[isa]);
+        tables[isa].name = grvi_isa_name((grvi_isa)isa);
+    }
 }
 
 const grvi_point_kernels *grvi_point_kernels_for(grvi_isa isa)
 {
     (void)pthread_once(&once, fill_tables);
-    return filled[isa] && grvi_isa_usable(isa) ? &tables[isa] : NULL;
+    return filled[isa] ? &tables[isa] : NULL;
 }
 
 const grvi_point_kernels *grvi_point_kernels_f64(void)

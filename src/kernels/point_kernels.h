@@ -106,6 +106,9 @@ typedef struct grvi_point_kernels {
 
     /* One step on n parameters p with gradient g and moments m, v. */
     void (*adam)(const grvi_adam *step, int64_t n, const void *g, void *p, void *m, void *v);
+
+    /* For measuring the machine: does n rounds of multiply-add on registers only, returns the floating-point operations done. */
+    int64_t (*peak_loop)(int64_t n);
 } grvi_point_kernels;
 
 /* Float32 kernels of a usable instruction set; NULL if it is not usable. Built once; thread-safe. */

@@ -212,6 +212,16 @@ static void NAMED(adam)(const grvi_adam *step, int64_t n, const void *g_data, vo
     }
 }
 
+static int64_t NAMED(peak_loop)(int64_t n)
+{
+    double sum[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (int64_t i = 0; i < n; i++) {
+        for (int j = 0; j < 8; j++) sum[j] = sum[j] * 0.999 + 1e-3;
+    }
+    /* the sum decides nothing, but the compiler cannot know that */
+    return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7] < 0 ? 0 : n * 8 * 2;
+}
+
 static void NAMED(fill)(grvi_point_kernels *kernels)
 {
     *kernels = (grvi_point_kernels){
@@ -231,5 +241,6 @@ static void NAMED(fill)(grvi_point_kernels *kernels)
         .sum_squares = NAMED(sum_squares),
         .first_nonfinite = NAMED(first_nonfinite),
         .adam = NAMED(adam),
+        .peak_loop = NAMED(peak_loop),
     };
 }

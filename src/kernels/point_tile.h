@@ -230,47 +230,39 @@ static void flush_sums(int64_t n, float *sums, double *total)
 
 /* ---- activations on n channels of a tile ---- */
 
-GRVI_INLINE vf activate(const grvi_activation kind, vf x)
+/* GELU and its derivative together: the tail and the clamped magnitude are shared. */
+GRVI_INLINE vf gelu_with_slope(vf x, vf *slope)
 {
-    return kind == GRVI_ACT_GELU ? vf_gelu(x) : kind == GRVI_ACT_RELU ? vf_relu(x) : x;
+    const vf t = vf_gelu_magnitude(x), one = vf_set1(1.0f);
+    const vf tail = vf_normal_tail(t), d = vf_mul(tail, vf_fnma(t, vf_normal_hazard(t), one));
+    *slope = vf_select_positive(x, vf_sub(one, d), d);
+    return vf_fnma(t, tail, vf_relu(x));
 }
 
-GRVI_INLINE vf activation_slope(const grvi_activation kind, vf x)
-{
-    return kind == GRVI_ACT_GELU ? vf_gelu_derivative(x)
-         : kind == GRVI_ACT_RELU ? vf_select_positive(x, vf_set1(1), vf_zero())
-                                 : vf_set1(1);
-}
-
-/* value = activation(pre); they may be the same. */
-static void tile_activate(grvi_activation kind, int64_t n, const float *pre, float *value)
-{
-    if (kind == GRVI_ACT_GELU) {
-        for (int64_t i = 0; i < n * T; i += GRVI_LANES) vf_store(value + i, activate(GRVI_ACT_GELU, vf_load(pre + i)));
-    } else if (kind == GRVI_ACT_RELU) {
-        for (int64_t i = 0; i < n * T; i += GRVI_LANES) vf_store(value + i, activate(GRVI_ACT_RELU, vf_load(pre + i)));
-    } else if (value != pre) {
-        memcpy(value, pre, (size_t)(n * T) * sizeof(float));
-    }
-}
-
-GRVI_INLINE void slope_loop(const grvi_activation kind, int64_t n, const float *g, float *pre)
+GRVI_INLINE void activate_with_slope(const grvi_activation kind, int64_t n, float *restrict x, float *restrict value)
 {
     for (int64_t i = 0; i < n * T; i += GRVI_LANES) {
-        vf_store(pre + i, vf_mul(vf_load(g + i), activation_slope(kind, vf_load(pre + i))));
+        const vf old = vf_load(x + i);
+        vf slope = vf_activation_derivative(kind, old);
+        vf_store(value + i, kind == GRVI_ACT_GELU ? gelu_with_slope(old, &slope) : vf_activation(kind, old));
+        vf_store(x + i, slope);
     }
 }
 
-/* pre = g * activation'(pre) */
-static void tile_apply_slope(grvi_activation kind, int64_t n, const float *g, float *pre)
+/* value = activation(x), x = activation'(x) */
+static void tile_activate_with_slope(grvi_activation kind, int64_t n, float *restrict x, float *restrict value)
 {
-    if (kind == GRVI_ACT_GELU) {
-        slope_loop(GRVI_ACT_GELU, n, g, pre);
-    } else if (kind == GRVI_ACT_RELU) {
-        slope_loop(GRVI_ACT_RELU, n, g, pre);
-    } else {
-        memcpy(pre, g, (size_t)(n * T) * sizeof(float));
+    switch (kind) {
+    case GRVI_ACT_GELU: activate_with_slope(GRVI_ACT_GELU, n, x, value); break;
+    case GRVI_ACT_RELU: activate_with_slope(GRVI_ACT_RELU, n, x, value); break;
+    default: activate_with_slope(GRVI_ACT_NONE, n, x, value); break;
     }
+}
+
+/* x *= factor */
+static void tile_multiply(int64_t n, const float *restrict factor, float *restrict x)
+{
+    for (int64_t i = 0; i < n * T; i += GRVI_LANES) vf_store(x + i, vf_mul(vf_load(factor + i), vf_load(x + i)));
 }
 
 #endif
