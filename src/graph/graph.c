@@ -345,6 +345,7 @@ grv_status grv_graph_differentiate(grv_graph *graph)
     GRV_TRY(grv_graph_status(graph));
     for (int i = 0; i < graph->n_params; i++)
         GRV_CHECK(graph->params[i].gradient != GRV_NO_VALUE, GRV_E_ARG, "differentiate: the loss does not depend on '%s'", graph->params[i].name);
+    GRV_TRY(grvi_graph_fuse_gradients(graph));
     graph->closed = true;
     return GRV_OK;
 }

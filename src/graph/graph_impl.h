@@ -121,6 +121,9 @@ grv_value grvi_graph_failed(grv_graph *graph, grv_status status);
 void grvi_graph_emit_weight_gradient(grv_graph *graph, grv_value x, grv_value gradient, grv_value weight, grv_value bias);
 bool grvi_graph_same_shape(const grvi_value *a, const grvi_value *b);
 
+/* The rewrites of gradients, in place; part of grv_graph_differentiate. */
+grv_status grvi_graph_fuse_gradients(grv_graph *graph) GRV_MUST_CHECK;
+
 /* The operations. */
 extern const grvi_op_class grvi_op_linear, grvi_op_linear_weight_gradient, grvi_op_act, grvi_op_act_gradient, grvi_op_add, grvi_op_resize,
     grvi_op_repeat, grvi_op_repeat_adjoint, grvi_op_coordinates, grvi_op_analyse, grvi_op_synthesise, grvi_op_mode_mix,
