@@ -18,8 +18,8 @@ typedef struct array_dims {
 static void dims_of(const grv_plan *plan, const grvi_placed *placed, array_dims *dims)
 {
     const grvi_value *const v = &plan->graph.values[placed->value];
-    grvi_spectral_layout l;
-    grvi_spectral_columns(&l, v->n_axes, v->axis, v->channels);
+    grvi_spectral_layout l = {0};
+    if (v->order != GRVI_ORDER_PLAIN) grvi_spectral_columns(&l, v->n_axes, v->axis, v->channels);
     const int64_t n0 = placed->n_local[0], n1 = placed->n_local[1];
     if (v->order == GRVI_ORDER_PLAIN) {
         int64_t rest = v->channels;
