@@ -4,8 +4,9 @@
     check_docs.py [tree]
 
 A declaration is a function, type, macro or field of a public struct. A comment stands before it, or after it on the same line as
-/**< */. Enumerators may go without where their name says it. In COLLECTIVE headers each function's comment says "Collective on ..." or
-"Not collective", unless the head comment of the file says that nothing there is collective.
+/**< */. Enumerators may go without where their name says it, and so may a field named like its type. In headers of COLLECTIVE
+modules each function's comment says "Collective on ..." or "Not collective", unless the head comment of the file says that nothing
+there is collective.
 """
 import re
 
@@ -86,21 +87,22 @@ def name_of(kind, text):
     return re.sub(r"\s*\{\}|\[.*", "", text).split()[-1].lstrip("*")
 
 
-def is_exempt(kind, text, path):
+def is_exempt(kind, text):
     if kind == "macro":                        # include guard, or helper
-        return text.endswith("_H") or text.startswith("GRV_") is False
+        return text.endswith("_H") or not text.startswith("GRV_")
+    if kind == "field":                        # named like its type: grv_node_kind kind
+        return re.search(r"_(\w+) \1$", text) is not None
     return text.startswith(("_Static_assert", "struct ")) and "(" not in text and "{}" not in text
 
 
-def check(path, text):
-    module = path.split("/")[-1].removesuffix(".h")
+def check(path, text, module):
     head = re.match(r"\s*/\*\* @file .*?\*/", text, re.DOTALL)
     if not head:
         yield f"{path}:1: the file starts with no '/** @file' comment"
     silent = head and NOTHING_COLLECTIVE.search(re.sub(r"\s*\n \*\s*", " ", head[0]))
     for line, kind, declaration, doc in declarations(text[head.end():] if head else text):
         line += text[:head.end()].count("\n") if head else 0
-        if is_exempt(kind, declaration, path):
+        if is_exempt(kind, declaration):
             continue
         name = name_of(kind, declaration)
         if not doc:
@@ -113,7 +115,7 @@ def main():
     root, findings = house.root_from_arguments(), []
     headers = [f for f in house.tree_files(root) if f.startswith("include/grove/") and f.endswith(".h")]
     for path in headers:
-        findings += check(path, house.read(root, path))
+        findings += check(path, house.read(root, path), house.header_module(root, path.split("/")[-1].removesuffix(".h")))
     house.finish(findings, f"comments of {len(headers)} public headers")
 
 

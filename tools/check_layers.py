@@ -23,9 +23,6 @@ LAYERS = [
 LAYER = {module: i for i, modules in enumerate(LAYERS) for module in modules}
 BESIDE = {("mesh", "geom"), ("graph", "ops"), ("ops", "graph"), ("train", "data")}
 
-# Public headers that are not called like their module.
-HEADER_MODULE = {"status": "core", "log": "core", "config": "core", "plan": "graph", "exec": "graph", "fno": "models", "grove": "cli"}
-
 # Third-party headers -> where they may be included: a folder, or one file.
 THIRD_PARTY = {
     r"mpi\.h": "src/comm/",
@@ -46,24 +43,16 @@ C_AND_POSIX = re.compile(
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 
 
-def module_of(path):
+def module_of(root, path):
     """Module of a source or public header, by its path in the tree."""
-    parts = path.split("/")
-    if path.startswith("include/grove/"):
-        name = parts[-1].removesuffix(".h")
-        return HEADER_MODULE.get(name, name)
-    return parts[1]
+    folder, name = path.split("/")[:2] if path.startswith("src/") else ("grove", path.split("/")[-1])
+    return name if folder == "src" else house.header_module(root, name.removesuffix(".h"))
 
 
-def included_module(name):
-    parts = name.split("/")
-    return module_of("include/" + name) if parts[0] == "grove" else parts[0]
-
-
-def check_project_include(path, name):
-    here, there = module_of(path), included_module(name)
+def check_project_include(root, here, name):
     if "/" not in name:
         return None if name == "grove_build_info.h" else f"'{name}' must be included as \"module/{name}\""
+    there = module_of(root, "include/" + name if name.startswith("grove/") else "src/" + name)
     if there not in LAYER:
         return f"'{name}' belongs to no module that tools/check_layers.py knows"
     if LAYER[there] < LAYER[here] or there == here or (here, there) in BESIDE:
@@ -78,20 +67,27 @@ def check_system_include(path, name):
     return None if C_AND_POSIX.match(name) else f"<{name}> is neither C nor POSIX nor a dependency that tools/check_layers.py knows"
 
 
+def check_line(root, path, line):
+    """What is wrong with a line of a source file, or None."""
+    include = INCLUDE.match(line)
+    if include and include[1] == '"':
+        return check_project_include(root, module_of(root, path), include[2])
+    if include:
+        return check_system_include(path, include[2])
+    if re.match(r"\s*#\s*pragma\s+omp\b", line) and path != THIRD_PARTY[r"omp\.h"]:
+        return "'#pragma omp' belongs behind grv_parallel_for"
+    return None
+
+
 def main():
     root, findings = house.root_from_arguments(), []
     sources = [f for f in house.tree_files(root) if f.endswith((".c", ".h")) and f.startswith(("src/", "include/grove/"))]
     for path in sources:
-        if module_of(path) not in LAYER:
+        if module_of(root, path) not in LAYER:
             findings.append(f"{path}:1: its module is in no layer of tools/check_layers.py")
             continue
         for number, line in enumerate(house.read(root, path).splitlines(), 1):
-            include = INCLUDE.match(line)
-            problem = None
-            if include:
-                problem = (check_project_include if include[1] == '"' else check_system_include)(path, include[2])
-            elif re.match(r"\s*#\s*pragma\s+omp\b", line) and path != THIRD_PARTY[r"omp\.h"]:
-                problem = "'#pragma omp' belongs behind grv_parallel_for"
+            problem = check_line(root, path, line)
             if problem:
                 findings.append(f"{path}:{number}: {problem}")
     house.finish(findings, f"layers of {len(sources)} files")
