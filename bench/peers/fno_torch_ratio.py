@@ -72,7 +72,7 @@ def main():
     peer_command = [arguments.python, peer_script, arguments.problem, "--json", f"--threads={arguments.threads}",
                     f"--repetitions={arguments.repetitions}"]
     peer_environment = environment(arguments.threads, **({} if arguments.default_allocator else WARM_ALLOCATOR))
-    grove_command = [arguments.grove, "bench", arguments.problem, "--json", f"threads={arguments.threads}"]
+    grove_command = [arguments.grove, "bench", arguments.problem, "--json"]
     peer, grove = [], []
     for _ in range(arguments.processes):
         peer.append(run_json(peer_command, peer_environment))
