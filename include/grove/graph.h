@@ -48,6 +48,13 @@ typedef enum grv_init {
     GRV_INIT_UNIFORM         /**< uniform in [0, scale) */
 } grv_init;
 
+/** Coordinate channels. */
+typedef enum grv_coordinates {
+    GRV_COORDINATES_NONE,
+    GRV_COORDINATES_PERIODIC, /**< i/n: independent of the resolution on periodic axes */
+    GRV_COORDINATES_INCLUSIVE /**< i/(n-1), both ends included, as the FNO paper's scripts do; 0 where n is 1 */
+} grv_coordinates;
+
 /** A value of a graph: an index. */
 typedef int grv_value;
 /** No value: an optional operand left out, or the result of a failed builder call. */
@@ -88,8 +95,8 @@ GRV_API grv_value grv_graph_add(grv_graph *graph, grv_value a, grv_value b);
 GRV_API grv_value grv_graph_resize(grv_graph *graph, grv_value x, const int64_t *n);
 /** Repeats an axis of one point n times. */
 GRV_API grv_value grv_graph_repeat(grv_graph *graph, grv_value x, int axis, int64_t n);
-/** Appends one channel per axis with its coordinate i/n, i = 0..n-1 (independent of the resolution). Not differentiated. */
-GRV_API grv_value grv_graph_coordinates(grv_graph *graph, grv_value x);
+/** Appends one channel per axis with its coordinate, in axis order. GRV_COORDINATES_NONE returns x itself. Not differentiated. */
+GRV_API grv_value grv_graph_coordinates(grv_graph *graph, grv_value x, grv_coordinates coordinates);
 /** Real truncated spectrum along one axis: rows C_0, C_1, S_1, C_2, S_2, ... (see docs/spectral.md). The last axis is one-sided and
  * keeps frequencies 0..modes-1, every other -modes..modes-1. */
 GRV_API grv_value grv_graph_analyse(grv_graph *graph, grv_value x, int axis, int64_t modes);
@@ -115,6 +122,8 @@ GRV_API grv_param_info grv_graph_param(const grv_graph *graph, int i);
 GRV_API int64_t grv_graph_param_count(const grv_graph *graph);
 /** Value of the input with this name, or GRV_NO_VALUE. */
 GRV_API grv_value grv_graph_find_input(const grv_graph *graph, const char *name);
+/** Value of the output with this name (grv_graph_mark_output), or GRV_NO_VALUE. */
+GRV_API grv_value grv_graph_find_output(const grv_graph *graph, const char *name);
 /** Marks a field as a result: its memory stays valid after a run (grv_exec_output). It keeps its mark when the graph is fused. */
 GRV_API void grv_graph_mark_output(grv_graph *graph, grv_value value, const char *name);
 /** Readable list of the operations, one per line, for debugging; owned by the caller, free with grv_free. NULL when out of memory. */

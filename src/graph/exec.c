@@ -44,6 +44,7 @@ static grv_status take_memory(grv_exec *exec)
     GRV_TRY(GRVI_CALLOC(&exec->arena, plan->arena_bytes));
     GRV_TRY(GRVI_CALLOC(&exec->scratch, plan->scratch_per_thread * plan->params.n_threads));
     GRV_TRY(GRVI_CALLOC(&exec->bucket, plan->bucket_count));
+    GRV_TRY(GRVI_CALLOC(&exec->messages, plan->message_bytes));
     for (int i = 0; i < plan->n_steps; i++) resolve_context(exec, i);
     return GRV_OK;
 }
@@ -104,6 +105,7 @@ void grv_exec_destroy(grv_exec **exec_pointer)
     grv_free(exec->arena);
     grv_free(exec->scratch);
     grv_free(exec->bucket);
+    grv_free(exec->messages);
     grv_free(exec);
     *exec_pointer = NULL;
 }

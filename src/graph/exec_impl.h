@@ -21,7 +21,7 @@ struct grv_exec {
     const grv_plan *plan;
     grv_comm *comm;          /* borrowed, or NULL */
     grv_comm *domain, *data; /* owned; NULL when they have one rank */
-    char *arena, *scratch;
+    char *arena, *scratch, *messages;
     double *bucket;           /* this rank's partial sums */
     double *gathered;         /* of all ranks; the bucket itself on a single rank */
     int64_t *gathered_bytes;  /* [ranks] */

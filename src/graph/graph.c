@@ -255,13 +255,15 @@ grv_value grv_graph_repeat(grv_graph *graph, grv_value x, int axis, int64_t n)
     return grvi_graph_emit(graph, &grvi_op_repeat, 1, &x, &attributes, &out);
 }
 
-grv_value grv_graph_coordinates(grv_graph *graph, grv_value x)
+grv_value grv_graph_coordinates(grv_graph *graph, grv_value x, grv_coordinates coordinates)
 {
     BUILD_CHECK(graph, is_field(graph, x) && is_physical(&graph->values[x]), "coordinates: a physical field expected");
     BUILD_CHECK(graph, !graph->values[x].needs_gradient, "coordinates: are appended before anything is learned");
     grvi_value out = graph->values[x];
+    if (coordinates == GRV_COORDINATES_NONE) return x;
     out.channels += out.n_axes;
-    return grvi_graph_emit(graph, &grvi_op_coordinates, 1, &x, NULL, &out);
+    const grvi_attributes attributes = {.coordinates = coordinates};
+    return grvi_graph_emit(graph, &grvi_op_coordinates, 1, &x, &attributes, &out);
 }
 
 grv_value grv_graph_analyse(grv_graph *graph, grv_value x, int axis, int64_t modes)
@@ -371,6 +373,13 @@ grv_value grv_graph_find_input(const grv_graph *graph, const char *name)
 {
     for (int v = 0; v < graph->n_values; v++)
         if (graph->values[v].kind == GRVI_FIELD && graph->values[v].producer < 0 && strcmp(graph->values[v].name, name) == 0) return v;
+    return GRV_NO_VALUE;
+}
+
+grv_value grv_graph_find_output(const grv_graph *graph, const char *name)
+{
+    for (int v = 0; v < graph->n_values; v++)
+        if (graph->values[v].is_output && strcmp(graph->values[v].name, name) == 0) return v;
     return GRV_NO_VALUE;
 }
 

@@ -50,6 +50,7 @@ typedef struct grvi_attributes {
     bool has_bias;
     bool transposed;                  /* the weight operand is used transposed (backward of a linear map) */
     grv_loss loss;
+    grv_coordinates coordinates;
     grvi_spectral_layout layout;      /* spectral operations */
 } grvi_attributes;
 

@@ -251,6 +251,13 @@ static grv_status plan_steps(grv_plan *plan)
         if (step->node.op->scratch != NULL)
             step->scratch_per_thread = (size_t)grvi_round_up((int64_t)step->node.op->scratch(&context), ALIGNMENT);
         GRV_TRY(plan_sums(plan, step));
+        if (step->node.op == &grvi_op_repartition) {
+            grv_traffic traffic;
+            GRV_TRY(grvi_repartition_plan(&context, &traffic));
+            step->n_messages = traffic.n_messages_sent;
+            step->sent_bytes = traffic.bytes_sent;
+            plan->message_bytes = grvi_max_i64(plan->message_bytes, traffic.scratch_bytes);
+        }
         if (step->node.op->cost != NULL) step->node.op->cost(&context, &step->cost);
         plan->scratch_per_thread = grvi_max_i64(plan->scratch_per_thread, (int64_t)step->scratch_per_thread);
         for (int k = 0; k < step->node.n_in; k++)

@@ -92,6 +92,8 @@ void grvi_units_run(const grvi_step_context *context, grvi_unit_body *body);
 
 /* The data movement between two placements of one value: an operation of the plan, not of the graph. */
 extern const grvi_op_class grvi_op_repartition;
+/* Messages of a repartition step on this rank. */
+grv_status grvi_repartition_plan(const grvi_step_context *context, grv_traffic *traffic) GRV_MUST_CHECK;
 
 /* Executor side of the loss: turns the rank's partial sums into the sums of all samples. Collective. */
 grv_status grvi_exec_reduce_loss(const grvi_step_context *context);

@@ -8,8 +8,7 @@
 typedef enum grvi_activation {
     GRVI_ACT_NONE,
     GRVI_ACT_RELU,
-    GRVI_ACT_GELU,
-    GRVI_ACT_COUNT
+    GRVI_ACT_GELU
 } grvi_activation;
 
 static inline double grvi_normal_cdf(double x)

@@ -149,7 +149,7 @@ const grvi_op_class grvi_op_repeat_adjoint = {.name = "repeat_adjoint", .split =
         const type *const x = grvi_at(c, c->in_data[0], p * channels);                             \
         type *const y = grvi_at_mut(c, c->out_data[0], p * (channels + d));                        \
         memcpy(y, x, sizeof *x * (size_t)channels);                                                \
-        for (int a = 0; a < d; a++) y[channels + a] = (type)((double)index[a] / (double)v->axis[a].n); \
+        for (int a = 0; a < d; a++) y[channels + a] = (type)((double)index[a] / length[a]); \
     } while (0)
 
 static void coordinates_piece(const grvi_step_context *c, const grvi_piece *piece, void *scratch)
@@ -158,6 +158,11 @@ static void coordinates_piece(const grvi_step_context *c, const grvi_piece *piec
     const grvi_value *const v = grvi_context_value(c, c->node->in[0]);
     const int64_t channels = v->channels;
     const int d = v->n_axes;
+    double length[GRV_MAX_AXES];
+    for (int a = 0; a < d; a++) {
+        const int64_t n = v->axis[a].n - (c->node->attributes.coordinates == GRV_COORDINATES_INCLUSIVE);
+        length[a] = n > 0 ? (double)n : 1;
+    }
     for (int64_t p = piece->first_point; p < piece->first_point + piece->n_points; p++) {
         int64_t index[GRV_MAX_AXES], rest = p;
         for (int a = d - 1; a >= 0; a--) {

@@ -38,7 +38,8 @@ static void spectral_fini(grvi_step_context *c)
 
 static size_t spectral_scratch(const grvi_step_context *c)
 {
-    return (size_t)grvi_spectral_scratch_bytes(&c->node->attributes.layout, grvi_isa_chosen());
+    const grvi_transform_tables sizes = {.layout = c->node->attributes.layout}; /* the sizes are all that is looked at */
+    return (size_t)grvi_spectral_kernels_for(grvi_isa_chosen())->scratch_bytes(&sizes);
 }
 
 /* products of the folded transform along an axis, for `columns` columns */
