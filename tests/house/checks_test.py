@@ -58,6 +58,11 @@ class Checks(unittest.TestCase):
         self.finds("check_names.py", {"x.md": "first\nsee " + "/wo" + "rk/there/x\n"}, "x.md:2: a path of one machine")
         self.finds("check_names.py", {"x.md": "https:" + "//files.py" + "pi.example/simple\n"}, "x.md:1: the host of a package registry")
 
+    def test_links(self):
+        self.accepts("check_links.py", {"docs/a.md": "[b](../b.md#part) [c](https://example.org/x) `src/*.c`\n```\n`src/no.c`\n```\n", "b.md": "`docs/a.md`\n"})
+        self.finds("check_links.py", {"docs/a.md": "one\n[b](b.md)\n"}, "docs/a.md:2: leads nowhere: docs/b.md")
+        self.finds("check_links.py", {"a.md": "see `src/no.c`\n"}, "a.md:1: leads nowhere: src/no.c")
+
     def test_docs(self):
         header = lambda text: {"include/grove/comm.h": HEADER % text}
         self.accepts("check_docs.py", header("/** Adds. Not collective. */\nint grv_add(int a);\n/** A thing. */\ntypedef struct grv_t {\n"
