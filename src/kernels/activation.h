@@ -10,6 +10,7 @@ typedef enum grvi_activation {
     GRVI_ACT_RELU,
     GRVI_ACT_GELU
 } grvi_activation;
+enum { GRVI_ACT_COUNT = 3 };
 
 static inline double grvi_normal_cdf(double x)
 {
