@@ -139,6 +139,20 @@ GRV_API grv_status grv_attributes_get(grv_store *store, const char *path, char *
  * @param attributes  a JSON object as text */
 GRV_API grv_status grv_attributes_set(grv_store *store, const char *path, const char *attributes) GRV_MUST_CHECK;
 
+/** Publishes a small object of the caller's own, such as a log beside an array's chunks. Zarr readers do not see objects
+ * below an array. Not collective.
+ * @param key  names joined by '/', relative to the store
+ * @errors GRV_E_ARG for a bad key, GRV_E_IO */
+GRV_API grv_status grv_store_put(grv_store *store, const char *key, const void *data, int64_t n_bytes) GRV_MUST_CHECK;
+
+/** Reads an object whole. Not collective.
+ * @param data  NUL-terminated one past *n_bytes, owned by the caller, free with grv_free; NULL if the key is absent
+ * @errors GRV_E_FORMAT if it is larger than max_bytes */
+GRV_API grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data, int64_t *n_bytes) GRV_MUST_CHECK;
+
+/** Removes an object; an absent key is no error. Not collective. */
+GRV_API grv_status grv_store_remove(grv_store *store, const char *key) GRV_MUST_CHECK;
+
 /** Compressors of grv_array_desc. */
 typedef enum grv_compressor {
     GRV_COMPRESSOR_NONE,

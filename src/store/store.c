@@ -66,6 +66,27 @@ grv_status grvi_store_check_writable(const grv_store *store)
     return GRV_OK;
 }
 
+grv_status grv_store_put(grv_store *store, const char *key, const void *data, int64_t n_bytes)
+{
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(grvi_kv_check_key(key));
+    return store->kv->class->put(store->kv, key, data, n_bytes);
+}
+
+grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data, int64_t *n_bytes)
+{
+    *data = NULL;
+    GRV_TRY(grvi_kv_check_key(key));
+    return grvi_kv_get(store->kv, key, max_bytes, data, n_bytes);
+}
+
+grv_status grv_store_remove(grv_store *store, const char *key)
+{
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(grvi_kv_check_key(key));
+    return store->kv->class->remove(store->kv, key);
+}
+
 grv_status grv_store_node(grv_store *store, const char *path, grv_node_kind *kind)
 {
     grvi_json *document = NULL;
