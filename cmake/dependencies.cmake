@@ -31,3 +31,12 @@ elseif(GROVE_THREADS STREQUAL "serial")
 else()
   message(FATAL_ERROR "GROVE_THREADS must be openmp, pthreads or serial, found '${GROVE_THREADS}'")
 endif()
+
+# For `grove info`.
+set(BLOSC_VERSION "unknown")
+file(STRINGS ${BLOSC_INCLUDE_DIR}/blosc.h blosc_version_line REGEX "define BLOSC_VERSION_STRING")
+if(blosc_version_line MATCHES "\"([0-9.]+)")
+  set(BLOSC_VERSION ${CMAKE_MATCH_1})
+endif()
+set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
+    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")
