@@ -103,7 +103,12 @@ GRV_API void grv_store_close(grv_store **store);
 GRV_API grv_store_counters grv_store_counters_get(const grv_store *store);
 
 /** What is found under a path. */
-typedef enum grv_node_kind { GRV_NODE_NONE, GRV_NODE_GROUP, GRV_NODE_ARRAY } grv_node_kind;
+typedef enum grv_node_kind {
+    GRV_NODE_NONE,
+    GRV_NODE_GROUP,
+    GRV_NODE_ARRAY,
+    GRV_NODE_UNREADABLE /**< in lists only: metadata that are broken or not supported; grv_store_node tells why */
+} grv_node_kind;
 
 /** Kind of the node at a path.
  * @param path  names joined by '/', relative to the store; "" is the store's own node

@@ -239,8 +239,13 @@ static grv_status add_child(void *argument, const char *name, bool is_prefix)
     if (!is_prefix || strncmp(name, "__", 2) == 0) return GRV_OK;
     grvi_text_printf(&path, list->path[0] != '\0' ? "%s/%s" : "%s%s", list->path, name);
     GRV_TRY_GOTO(grvi_text_status(&path));
-    GRV_TRY_GOTO(grv_store_node(list->store, path.data, &kind));
-    if (kind == GRV_NODE_NONE) goto done;
+    status = grv_store_node(list->store, path.data, &kind);
+    if (status == GRV_E_FORMAT || status == GRV_E_UNSUPPORTED || status == GRV_E_ARG) {
+        /* one child that cannot be read does not hide the others */
+        status = GRV_OK;
+        kind = GRV_NODE_UNREADABLE;
+    }
+    if (status != GRV_OK || kind == GRV_NODE_NONE) goto done;
     GRV_TRY_GOTO(GRVI_REALLOC(&list->children, list->n + 1));
     GRV_TRY_GOTO(grvi_strdup(name, &list->children[list->n].name));
     list->children[list->n++].kind = kind;
