@@ -103,7 +103,12 @@ GRV_API void grv_store_close(grv_store **store);
 GRV_API grv_store_counters grv_store_counters_get(const grv_store *store);
 
 /** What is found under a path. */
-typedef enum grv_node_kind { GRV_NODE_NONE, GRV_NODE_GROUP, GRV_NODE_ARRAY } grv_node_kind;
+typedef enum grv_node_kind {
+    GRV_NODE_NONE,
+    GRV_NODE_GROUP,
+    GRV_NODE_ARRAY,
+    GRV_NODE_UNREADABLE /**< in lists only: metadata that are broken or not supported; grv_store_node tells why */
+} grv_node_kind;
 
 /** Kind of the node at a path.
  * @param path  names joined by '/', relative to the store; "" is the store's own node
@@ -138,6 +143,20 @@ GRV_API grv_status grv_attributes_get(grv_store *store, const char *path, char *
  * One writer at a time. Not collective.
  * @param attributes  a JSON object as text */
 GRV_API grv_status grv_attributes_set(grv_store *store, const char *path, const char *attributes) GRV_MUST_CHECK;
+
+/** Publishes a small object of the caller's own, such as a log beside an array's chunks. Zarr readers do not see objects
+ * below an array. Not collective.
+ * @param key  names joined by '/', relative to the store
+ * @errors GRV_E_ARG for a bad key, GRV_E_IO */
+GRV_API grv_status grv_store_put(grv_store *store, const char *key, const void *data, int64_t n_bytes) GRV_MUST_CHECK;
+
+/** Reads an object whole. Not collective.
+ * @param data  NUL-terminated one past *n_bytes, owned by the caller, free with grv_free; NULL if the key is absent
+ * @errors GRV_E_FORMAT if it is larger than max_bytes */
+GRV_API grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data, int64_t *n_bytes) GRV_MUST_CHECK;
+
+/** Removes an object; an absent key is no error. Not collective. */
+GRV_API grv_status grv_store_remove(grv_store *store, const char *key) GRV_MUST_CHECK;
 
 /** Compressors of grv_array_desc. */
 typedef enum grv_compressor {

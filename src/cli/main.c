@@ -8,6 +8,7 @@
 
 /* In the order in which a user meets them. */
 static const grvc_command commands[] = {
+    {"store", "lists and describes stored arrays and data sets", grvc_store},
     {"info", "version, build, libraries, instruction set, cores", grvc_info},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -66,6 +66,27 @@ grv_status grvi_store_check_writable(const grv_store *store)
     return GRV_OK;
 }
 
+grv_status grv_store_put(grv_store *store, const char *key, const void *data, int64_t n_bytes)
+{
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(grvi_kv_check_key(key));
+    return store->kv->class->put(store->kv, key, data, n_bytes);
+}
+
+grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data, int64_t *n_bytes)
+{
+    *data = NULL;
+    GRV_TRY(grvi_kv_check_key(key));
+    return grvi_kv_get(store->kv, key, max_bytes, data, n_bytes);
+}
+
+grv_status grv_store_remove(grv_store *store, const char *key)
+{
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(grvi_kv_check_key(key));
+    return store->kv->class->remove(store->kv, key);
+}
+
 grv_status grv_store_node(grv_store *store, const char *path, grv_node_kind *kind)
 {
     grvi_json *document = NULL;
@@ -218,8 +239,13 @@ static grv_status add_child(void *argument, const char *name, bool is_prefix)
     if (!is_prefix || strncmp(name, "__", 2) == 0) return GRV_OK;
     grvi_text_printf(&path, list->path[0] != '\0' ? "%s/%s" : "%s%s", list->path, name);
     GRV_TRY_GOTO(grvi_text_status(&path));
-    GRV_TRY_GOTO(grv_store_node(list->store, path.data, &kind));
-    if (kind == GRV_NODE_NONE) goto done;
+    status = grv_store_node(list->store, path.data, &kind);
+    if (status == GRV_E_FORMAT || status == GRV_E_UNSUPPORTED || status == GRV_E_ARG) {
+        /* one child that cannot be read does not hide the others */
+        status = GRV_OK;
+        kind = GRV_NODE_UNREADABLE;
+    }
+    if (status != GRV_OK || kind == GRV_NODE_NONE) goto done;
     GRV_TRY_GOTO(GRVI_REALLOC(&list->children, list->n + 1));
     GRV_TRY_GOTO(grvi_strdup(name, &list->children[list->n].name));
     list->children[list->n++].kind = kind;
