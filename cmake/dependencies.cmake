@@ -5,13 +5,14 @@ find_package(MPI REQUIRED COMPONENTS C)
 pkg_check_modules(JSONC REQUIRED IMPORTED_TARGET json-c)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+find_package(ZLIB REQUIRED)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 find_library(BLOSC_LIBRARY blosc REQUIRED)
 find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
 
 add_library(grove_base_dependencies INTERFACE)
 target_include_directories(grove_base_dependencies SYSTEM INTERFACE ${BLOSC_INCLUDE_DIR})
-target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConfig::YAML PkgConfig::ZSTD ${BLOSC_LIBRARY}
+target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConfig::YAML PkgConfig::ZSTD ZLIB::ZLIB ${BLOSC_LIBRARY}
   Threads::Threads m)
 
 add_library(grove_full_dependencies INTERFACE)
