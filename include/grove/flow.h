@@ -143,6 +143,11 @@ GRV_API void grv_flow_velocity_set(grv_flow *flow, grv_flow_field *field, void *
  * @errors GRV_E_NUMERIC when a number is no longer finite, naming the step; the flow may then only be destroyed */
 GRV_API grv_status grv_flow_step(grv_flow *flow) GRV_MUST_CHECK;
 
+/** One step, shortened where needed so that `time` is met exactly: the last two steps before it share what is left.
+ * @param[out] is_there  whether the flow is at `time` (or past it: then nothing is done)
+ * @errors as grv_flow_step */
+GRV_API grv_status grv_flow_step_towards(grv_flow *flow, double time, bool *is_there) GRV_MUST_CHECK;
+
 /** Steps until exactly `time`; the last two steps are shortened to meet it. Does nothing if time has passed.
  * @errors as grv_flow_step */
 GRV_API grv_status grv_flow_run_until(grv_flow *flow, double time) GRV_MUST_CHECK;
