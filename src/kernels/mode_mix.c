@@ -38,10 +38,11 @@ grv_status grvi_mode_mix_init(grvi_mode_mix *mix, const grvi_spectral_layout *la
 
 size_t grvi_mode_mix_scratch_bytes(const grvi_mode_mix *mix, int64_t n_samples)
 {
-    /* A slot is one complex vector of channels with room for a whole SIMD vector. The fast kernels keep two slots a sample
-     * and sign and a few more; the reference keeps doubles. */
-    const int64_t slot = grvi_round_up(2 * mix->layout.channels + 16, 16), n_signs = 1 << (mix->layout.n_axes - 1);
-    return (size_t)(slot * (2 * n_samples * n_signs + n_samples + 8)) * sizeof(double);
+    /* A slot is a complex vector of channels and room for a SIMD vector. The fast kernels keep two of floats a sample and
+     * sign, one more a sample, and two more; the reference two of doubles a sample and sign. */
+    const int64_t slot = grvi_round_up(2 * mix->layout.channels + 16, 16);
+    const int64_t n_signs = 1 << (mix->layout.n_axes - 1);
+    return (size_t)(slot * (2 * n_samples * n_signs + 2)) * sizeof(double);
 }
 
 /* Rows, signs and scale from the magnitudes. */
