@@ -1,9 +1,10 @@
-/* The mode mix at the sizes of two FNO layers, each pass in GB/s of weights against plain loops over as many bytes, in the
- * same run and interleaved with them:
- *   bench_modes [threads=1] [repetitions=9] [samples=1] [isa=avx2] [problem=<end of a name>] [pass=forward]
- * forward reads the weights and dX as well: compare with 'read'. dW writes as many bytes: compare with 'write'.
- * Prints CSV: problem, isa, threads, samples, pass, best ms, median ms, GB/s of the best,
- * fraction of the plain loop's. */
+/* The mode mix at the sizes of two FNO layers, each pass in GB/s of weights against plain loops
+ * over as many bytes, in the same run and interleaved with them:
+ *   bench_modes [threads=1] [repetitions=9] [samples=1] [isa=avx2] [problem=<end of a name>]
+ *   [pass=forward]
+ * forward reads the weights and dX as well: compare with 'read'. dW writes as many bytes:
+ * compare with 'write'. Prints CSV: problem, isa, threads, samples, pass, best ms, median ms,
+ * GB/s of the best, fraction of the plain loop's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,17 @@ static const problem problems[] = {
     {"130x130x130x70 m18.18.18.12 w12 8 of 19", {130, 130, 130, 70}, {18, 18, 18, 12}, 12, 8},
 };
 
-typedef enum pass { READ, WRITE, FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, BACKWARD_BOTH, N_PASSES } pass;
-static const char *const pass_names[N_PASSES] = {"read", "write", "forward", "dX", "dW", "dX and dW"};
+typedef enum pass {
+    READ,
+    WRITE,
+    FORWARD,
+    BACKWARD_INPUT,
+    BACKWARD_WEIGHT,
+    BACKWARD_BOTH,
+    N_PASSES
+} pass;
+static const char *const pass_names[N_PASSES] = {"read", "write", "forward",
+                                                 "dX",   "dW",    "dX and dW"};
 
 typedef struct run {
     const grvi_mode_mix_kernels *kernels;
@@ -75,7 +85,8 @@ static void body(void *argument, int thread, int64_t begin, int64_t end)
     switch (r->pass) {
     case READ: r->sums[thread] += read_all(r->weights + first, size); break;
     case WRITE:
-        for (int64_t i = 0; i < size; i++) r->grad_weights[first + i] = 1.5F; /* ordinary stores: no memset */
+        for (int64_t i = 0; i < size; i++)
+            r->grad_weights[first + i] = 1.5F; /* ordinary stores: no memset */
         break;
     case FORWARD: r->kernels->forward(&r->mix, &work, r->weights, r->p, r->p, scratch); break;
     case BACKWARD_INPUT:
@@ -84,7 +95,10 @@ static void body(void *argument, int thread, int64_t begin, int64_t end)
     case BACKWARD_WEIGHT:
         r->kernels->backward(&r->mix, &work, NULL, r->p, r->g, NULL, r->grad_weights, scratch);
         break;
-    default: r->kernels->backward(&r->mix, &work, r->weights, r->p, r->g, r->g, r->grad_weights, scratch); break;
+    default:
+        r->kernels->backward(&r->mix, &work, r->weights, r->p, r->g, r->g, r->grad_weights,
+                             scratch);
+        break;
     }
 }
 
@@ -94,7 +108,8 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static grv_status run_problem(const problem *chosen, const char *only_pass, grvi_isa isa, int n_threads, int repetitions, int64_t n_samples)
+static grv_status run_problem(const problem *chosen, const char *only_pass, grvi_isa isa,
+                              int n_threads, int repetitions, int64_t n_samples)
 {
     static double seconds[N_PASSES][MAX_REPETITIONS];
     run r = {.kernels = grvi_mode_mix_kernels_for(isa), .n_samples = n_samples};
@@ -113,7 +128,8 @@ static grv_status run_problem(const problem *chosen, const char *only_pass, grvi
     for (int k = 0; k < repetitions + 1; k++) /* the first one warms up */
         for (int p = 0; p < N_PASSES; p++) {
             if (p > WRITE && only_pass != NULL && strcmp(only_pass, pass_names[p]) != 0) continue;
-            for (int64_t i = 0; i < size; i++) r.p[i] = r.g[i] = (float)(i % 509) / 509 - 0.5F; /* no denormals, no overflow */
+            for (int64_t i = 0; i < size; i++)
+                r.p[i] = r.g[i] = (float)(i % 509) / 509 - 0.5F; /* no denormals, no overflow */
             r.pass = (pass)p;
             const double start = grv_clock_seconds();
             grv_parallel_for(n_threads, r.mix.n_groups, body, &r);
@@ -126,14 +142,18 @@ static grv_status run_problem(const problem *chosen, const char *only_pass, grvi
         rate[p] = bytes / seconds[p][0] * 1e-9;
         if (p > WRITE && only_pass != NULL && strcmp(only_pass, pass_names[p]) != 0) continue;
         const double both = 2 / (1 / rate[READ] + 1 / rate[WRITE]);
-        const double plain = p == BACKWARD_BOTH ? both : p == WRITE || p == BACKWARD_WEIGHT ? rate[WRITE] : rate[READ];
-        printf("%s,%s,%d,%lld,%s,%.3f,%.3f,%.2f,%.2f\n", chosen->name, grvi_isa_name(isa), n_threads, (long long)n_samples,
-               pass_names[p], seconds[p][0] * 1e3, seconds[p][repetitions / 2] * 1e3, rate[p], p <= WRITE ? 1 : rate[p] / plain);
+        const double plain = p == BACKWARD_BOTH                   ? both
+                             : p == WRITE || p == BACKWARD_WEIGHT ? rate[WRITE]
+                                                                  : rate[READ];
+        printf("%s,%s,%d,%lld,%s,%.3f,%.3f,%.2f,%.2f\n", chosen->name, grvi_isa_name(isa),
+               n_threads, (long long)n_samples, pass_names[p], seconds[p][0] * 1e3,
+               seconds[p][repetitions / 2] * 1e3, rate[p], p <= WRITE ? 1 : rate[p] / plain);
     }
     float sum = 0;
     for (int t = 0; t < n_threads; t++) sum += r.sums[t];
     if (sum == 0.125F) printf("#\n"); /* the sums are used */
-    grv_free(r.weights), grv_free(r.grad_weights), grv_free(r.p), grv_free(r.g), grv_free(r.scratch);
+    grv_free(r.weights), grv_free(r.grad_weights), grv_free(r.p), grv_free(r.g),
+        grv_free(r.scratch);
     return GRV_OK;
 }
 
@@ -146,7 +166,8 @@ static const char *option(int argc, char **argv, const char *key)
     return NULL;
 }
 
-static int64_t option_number(int argc, char **argv, const char *key, int64_t otherwise, int64_t most)
+static int64_t option_number(int argc, char **argv, const char *key, int64_t otherwise,
+                             int64_t most)
 {
     const char *const text = option(argc, argv, key);
     const int64_t value = text == NULL ? otherwise : strtol(text, NULL, 10);
@@ -164,14 +185,17 @@ int main(int argc, char **argv)
     const int n_threads = (int)option_number(argc, argv, "threads", 1, MAX_THREADS);
     const int repetitions = (int)option_number(argc, argv, "repetitions", 9, MAX_REPETITIONS);
     const int64_t n_samples = option_number(argc, argv, "samples", 1, 64);
-    const char *const only = option(argc, argv, "problem"), *const isa_name = option(argc, argv, "isa");
+    const char *const only = option(argc, argv, "problem"), *const isa_name =
+                                                                option(argc, argv, "isa");
     grvi_isa isa = grvi_isa_chosen();
     for (int i = 0; i < GRVI_ISA_COUNT && isa_name != NULL; i++)
-        if (strcmp(isa_name, grvi_isa_name((grvi_isa)i)) == 0 && grvi_isa_usable((grvi_isa)i)) isa = (grvi_isa)i;
+        if (strcmp(isa_name, grvi_isa_name((grvi_isa)i)) == 0 && grvi_isa_usable((grvi_isa)i))
+            isa = (grvi_isa)i;
     printf("problem,isa,threads,samples,pass,best_ms,median_ms,gb_per_s,fraction_of_plain\n");
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
         if (only != NULL && !ends_with(problems[i].name, only)) continue;
-        if (run_problem(&problems[i], option(argc, argv, "pass"), isa, n_threads, repetitions, n_samples) != GRV_OK) {
+        if (run_problem(&problems[i], option(argc, argv, "pass"), isa, n_threads, repetitions,
+                        n_samples) != GRV_OK) {
             (void)fprintf(stderr, "%s\n", grv_error_message());
             return 1;
         }

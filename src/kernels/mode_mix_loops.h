@@ -1,22 +1,31 @@
 /* The mode mix on float32, compiled once per instruction set (simd.h).
  *
- * Per group: gather the rows of every sample and combine them into complex modes by butterflies in registers, channels in
- * the lanes; one pass over the weights of each mode for all samples; butterflies back, scatter. A group is gathered
- * entirely before anything of it is scattered, so that input and output may be the same.
+ * Per group: gather the rows of every sample and combine them into complex modes by butterflies
+ * in registers, channels in the lanes; one pass over the weights of each mode for all samples;
+ * butterflies back, scatter. A group is gathered entirely before anything of it is scattered, so
+ * that input and output may be the same.
  *
- * A complex vector of channels is a slot [re c | im c] + padding in scratch. Vectors over columns overlap at the end instead
- * of having a tail: the shared lanes get the same numbers twice. Where c is less than a vector ("short"), rows of P are
- * masked; real parts in a slot run into the imaginary ones, which are stored after them; rows of weights run into what
- * follows them, except near the end of a mode.
- * Rows and modes that do not exist are a row of zeros, a row to throw away and slots of zeros.
+ * A complex vector of channels is a slot [re c | im c] + padding in scratch. Vectors over
+ * columns overlap at the end instead of having a tail: the shared lanes get the same numbers
+ * twice. Where c is less than a vector ("short"), rows of P are masked; real parts in a slot run
+ * into the imaginary ones, which are stored after them; rows of weights run into what follows
+ * them, except near the end of a mode. Rows and modes that do not exist are a row of zeros, a
+ * row to throw away and slots of zeros.
  *
- * The pass is bound by reading the weights, which are prefetched PREFETCH floats ahead, and by writing dW. */
+ * The pass is bound by reading the weights, which are prefetched PREFETCH floats ahead, and by
+ * writing dW. */
 #include <string.h>
 
 #include "kernels/mode_mix_impl.h"
 #include "kernels/simd.h"
 
-enum { LANES = GRVI_LANES, MAX_VECTORS = 4, PREFETCH = 2048, LINE = 16, PAST_CACHE_BYTES = 1 << 24 };
+enum {
+    LANES = GRVI_LANES,
+    LINE = 16,                  /* floats of a cache line */
+    MAX_VECTORS = 4,            /* of columns at once: 8 accumulators and their operands */
+    PREFETCH = 2048,            /* floats; 1024 to 4096 are alike, without it w8 takes 1.5 times */
+    PAST_CACHE_BYTES = 1 << 24, /* of dW: about what a core's share of the last cache holds */
+};
 
 /* ---- what simd.h does not have ---- */
 
@@ -34,8 +43,14 @@ GRVI_INLINE float sum_lanes(vf a)
 {
     return sum_lanes8(_mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)));
 }
-GRVI_INLINE void store_short(float *p, vf a, int64_t n) { vf_store_n(p, a, n); }
-GRVI_INLINE __m256 half_lanes(vf a, bool high) { return high ? _mm512_extractf32x8_ps(a, 1) : _mm512_castps512_ps256(a); }
+GRVI_INLINE void store_short(float *p, vf a, int64_t n)
+{
+    vf_store_n(p, a, n);
+}
+GRVI_INLINE __m256 half_lanes(vf a, bool high)
+{
+    return high ? _mm512_extractf32x8_ps(a, 1) : _mm512_castps512_ps256(a);
+}
 #else
 /* The first n < 8 lanes in pieces: masked stores of AVX2 take a dozen cycles on some processors. */
 GRVI_INLINE void store_short8(float *p, __m256 a, int64_t n)
@@ -54,20 +69,36 @@ GRVI_INLINE void store_short8(float *p, __m256 a, int64_t n)
     if (n & 1) _mm_store_ss(p, rest);
 }
 #ifdef GRVI_SIMD_PAIR
-GRVI_INLINE float sum_lanes(vf a) { return sum_lanes8(_mm256_add_ps(a.low, a.high)); }
+GRVI_INLINE float sum_lanes(vf a)
+{
+    return sum_lanes8(_mm256_add_ps(a.low, a.high));
+}
 GRVI_INLINE void store_short(float *p, vf a, int64_t n)
 {
     if (n >= 8) _mm256_storeu_ps(p, a.low);
     store_short8(n >= 8 ? p + 8 : p, n >= 8 ? a.high : a.low, n & 7);
 }
-GRVI_INLINE __m256 half_lanes(vf a, bool high) { return high ? a.high : a.low; }
+GRVI_INLINE __m256 half_lanes(vf a, bool high)
+{
+    return high ? a.high : a.low;
+}
 #else
-GRVI_INLINE float sum_lanes(vf a) { return sum_lanes8(a); }
-GRVI_INLINE void store_short(float *p, vf a, int64_t n) { store_short8(p, a, n); }
-GRVI_INLINE __m256 half_lanes(vf a, bool high) { return high ? _mm256_setzero_ps() : a; }
+GRVI_INLINE float sum_lanes(vf a)
+{
+    return sum_lanes8(a);
+}
+GRVI_INLINE void store_short(float *p, vf a, int64_t n)
+{
+    store_short8(p, a, n);
+}
+GRVI_INLINE __m256 half_lanes(vf a, bool high)
+{
+    return high ? _mm256_setzero_ps() : a;
+}
 #endif
 #endif
-/* The first n lanes past the cache, in pieces of 8 or 4 floats, of which n is a multiple and to which p is aligned. */
+/* The first n lanes past the cache, in pieces of 8 or 4 floats, of which n is a multiple and to
+ * which p is aligned. */
 GRVI_INLINE void stream(float *p, vf a, int64_t n, int64_t piece)
 {
     for (int64_t at = 0; at < LANES; at += 8) {
@@ -112,10 +143,11 @@ static mixer mixer_make(const grvi_mode_mix *mix, int64_t n_samples, float *scra
     return m;
 }
 
-/* ---- rows to modes and back; always_inline bodies get constants for n_two_sided and is_short (c < LANES) ---- */
+/* ---- rows to modes and back; the bodies get constants for n_two_sided and is_short ---- */
 
 /* x[s] = scale * sum of the rows with their factors: C - iS for +k, C + iS for -k, axis by axis. */
-GRVI_INLINE void gather_body(const mixer *m, const float *const *row, float scale, float *x, int n_two_sided, bool is_short)
+GRVI_INLINE void gather_body(const mixer *m, const float *const *row, float scale, float *x,
+                             int n_two_sided, bool is_short)
 {
     const int n = 1 << n_two_sided;
     const int64_t c = m->c, n_vectors = is_short ? 1 : grvi_ceil_div(c, LANES);
@@ -148,9 +180,10 @@ GRVI_INLINE void gather_body(const mixer *m, const float *const *row, float scal
     }
 }
 
-/* The transpose: cos row = Y+ + Y-, sin row = i (Y+ - Y-) per axis, then the real part for the last cosine, minus the
- * imaginary part for the last sine. */
-GRVI_INLINE void scatter_body(const mixer *m, const float *y, float *const *row, int n_two_sided, bool is_short)
+/* The transpose: cos row = Y+ + Y-, sin row = i (Y+ - Y-) per axis, then the real part for the
+ * last cosine, minus the imaginary part for the last sine. */
+GRVI_INLINE void scatter_body(const mixer *m, const float *y, float *const *row, int n_two_sided,
+                              bool is_short)
 {
     const int n = 1 << n_two_sided;
     const int64_t c = m->c, n_vectors = is_short ? 1 : grvi_ceil_div(c, LANES);
@@ -188,10 +221,12 @@ GRVI_INLINE void scatter_body(const mixer *m, const float *y, float *const *row,
     }
 }
 
-static void gather(const mixer *m, const grvi_mode_group *group, float scale, const float *p, float *x)
+static void gather(const mixer *m, const grvi_mode_group *group, float scale, const float *p,
+                   float *x)
 {
     const float *row[GRVI_MAX_GROUP_ROWS];
-    for (int t = 0; t < 2 * m->n_signs; t++) row[t] = group->row[t] < 0 ? m->zeros : p + group->row[t];
+    for (int t = 0; t < 2 * m->n_signs; t++)
+        row[t] = group->row[t] < 0 ? m->zeros : p + group->row[t];
     const bool is_short = m->c < LANES;
     switch (2 * m->n_two_sided + is_short) {
     case 0: gather_body(m, row, scale, x, 0, false); break;
@@ -208,7 +243,8 @@ static void gather(const mixer *m, const grvi_mode_group *group, float scale, co
 static void scatter(const mixer *m, const grvi_mode_group *group, float *y, float *p)
 {
     float *row[GRVI_MAX_GROUP_ROWS];
-    for (int t = 0; t < 2 * m->n_signs; t++) row[t] = group->row[t] < 0 ? m->waste : p + group->row[t];
+    for (int t = 0; t < 2 * m->n_signs; t++)
+        row[t] = group->row[t] < 0 ? m->waste : p + group->row[t];
     for (int s = 0; s < m->n_signs; s++)
         if (!(group->signs >> s & 1)) memset(y + s * m->slot, 0, (size_t)m->slot * sizeof *y);
     const bool is_short = m->c < LANES;
@@ -224,9 +260,9 @@ static void scatter(const mixer *m, const grvi_mode_group *group, float *y, floa
     }
 }
 
-/* ---- products with the weights of one mode, rows [re c | im c], in chunks of at most MAX_VECTORS vectors of columns ---- */
+/* ---- products with the weights of one mode, rows [re c | im c] ---- */
 
-/* V vectors over columns; always_inline bodies get constants for V and is_short (then V = 1, n_columns < LANES). */
+/* V <= MAX_VECTORS vectors over columns; the bodies get constants for V and is_short (V = 1). */
 typedef struct chunk {
     int64_t first, last; /* columns where the first and the last vector start */
     int64_t n_repeated;  /* lanes of the last vector that an earlier one holds */
@@ -238,21 +274,28 @@ static chunk chunk_make(const mixer *m, int64_t begin, int64_t end)
     return (chunk){begin * LANES, last, (end - 1) * LANES - last};
 }
 
-GRVI_INLINE int64_t column(const chunk *k, int v, int V) { return v < V - 1 ? k->first + v * LANES : k->last; }
+GRVI_INLINE int64_t column(const chunk *k, int v, int V)
+{
+    return v < V - 1 ? k->first + v * LANES : k->last;
+}
 
 /* Short rows: a whole vector from the imaginary part of row i on would leave the mode. */
-GRVI_INLINE bool near_end(int64_t c, int64_t i) { return (c - i) * 2 * c < c + LANES; }
+GRVI_INLINE bool near_end(int64_t c, int64_t i)
+{
+    return (c - i) * 2 * c < c + LANES;
+}
 
-/* The lines that row `w` of the mode `ahead` floats further on shares with this chunk. */
+/* This chunk's share of the row that starts `ahead` floats after w. */
 GRVI_INLINE void prefetch_row(const chunk *k, const float *w, int64_t ahead, int V)
 {
 #pragma GCC unroll 8
-    for (int i = 0; i < 2 * V * LANES; i += LINE) __builtin_prefetch(w + 2 * k->first + i + ahead, 0, 3);
+    for (int i = 0; i < 2 * V * LANES; i += LINE)
+        __builtin_prefetch(w + 2 * k->first + i + ahead, 0, 3);
 }
 
 /* y_o = sum_i x_i w_io */
-GRVI_INLINE void multiply_body(const mixer *m, const chunk *k, const float *w, const float *x, int64_t ahead, float *y, int V,
-                               bool is_short)
+GRVI_INLINE void multiply_body(const mixer *m, const chunk *k, const float *w, const float *x,
+                               int64_t ahead, float *y, int V, bool is_short)
 {
     const int64_t c = m->c;
     vf re[MAX_VECTORS], im[MAX_VECTORS];
@@ -265,7 +308,8 @@ GRVI_INLINE void multiply_body(const mixer *m, const chunk *k, const float *w, c
 #pragma GCC unroll 4
         for (int v = 0; v < V; v++) {
             const float *const at = w + column(k, v, V);
-            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at), w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
+            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at),
+                     w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
             re[v] = vf_fnma(x_im, w_im, vf_fma(x_re, w_re, re[v]));
             im[v] = vf_fma(x_im, w_re, vf_fma(x_re, w_im, im[v]));
         }
@@ -282,19 +326,25 @@ static void multiply(const mixer *m, const float *w, const float *x, int64_t ahe
     for (int64_t begin = 0; begin < m->n_vectors; begin += MAX_VECTORS) {
         const int64_t end = grvi_min_i64(begin + MAX_VECTORS, m->n_vectors);
         const chunk k = chunk_make(m, begin, end);
-        if (m->c < LANES) multiply_body(m, &k, w, x, ahead, y, 1, true);
-        else if (end - begin == 1) multiply_body(m, &k, w, x, ahead, y, 1, false);
-        else if (end - begin == 2) multiply_body(m, &k, w, x, ahead, y, 2, false);
-        else if (end - begin == 3) multiply_body(m, &k, w, x, ahead, y, 3, false);
-        else multiply_body(m, &k, w, x, ahead, y, 4, false);
+        if (m->c < LANES)
+            multiply_body(m, &k, w, x, ahead, y, 1, true);
+        else if (end - begin == 1)
+            multiply_body(m, &k, w, x, ahead, y, 1, false);
+        else if (end - begin == 2)
+            multiply_body(m, &k, w, x, ahead, y, 2, false);
+        else if (end - begin == 3)
+            multiply_body(m, &k, w, x, ahead, y, 3, false);
+        else
+            multiply_body(m, &k, w, x, ahead, y, 4, false);
     }
 }
 
 /* y_i = sum_o conj(w_io) q_o over the columns of the chunk, added to y after the first chunk */
-GRVI_INLINE void adjoint_body(const mixer *m, const chunk *k, const float *w, const float *q, int64_t ahead, float *y, int V,
-                              bool is_short)
+GRVI_INLINE void adjoint_body(const mixer *m, const chunk *k, const float *w, const float *q,
+                              int64_t ahead, float *y, int V, bool is_short)
 {
-    static const float step[32] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const float step[32] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const vf is_new = vf_load(step + 16 - (is_short ? 0 : k->n_repeated));
     const int64_t c = m->c;
     vf q_re[MAX_VECTORS], q_im[MAX_VECTORS];
@@ -313,7 +363,8 @@ GRVI_INLINE void adjoint_body(const mixer *m, const chunk *k, const float *w, co
 #pragma GCC unroll 4
         for (int v = 0; v < V; v++) {
             const float *const at = w + column(k, v, V);
-            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at), w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
+            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at),
+                     w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
             re = vf_fma(w_im, q_im[v], vf_fma(w_re, q_re[v], re));
             im = vf_fnma(w_im, q_re[v], vf_fma(w_re, q_im[v], im));
         }
@@ -322,16 +373,22 @@ GRVI_INLINE void adjoint_body(const mixer *m, const chunk *k, const float *w, co
     }
 }
 
-static void multiply_adjoint(const mixer *m, const float *w, const float *q, int64_t ahead, float *y)
+static void multiply_adjoint(const mixer *m, const float *w, const float *q, int64_t ahead,
+                             float *y)
 {
     for (int64_t begin = 0; begin < m->n_vectors; begin += MAX_VECTORS) {
         const int64_t end = grvi_min_i64(begin + MAX_VECTORS, m->n_vectors);
         const chunk k = chunk_make(m, begin, end);
-        if (m->c < LANES) adjoint_body(m, &k, w, q, ahead, y, 1, true);
-        else if (end - begin == 1) adjoint_body(m, &k, w, q, ahead, y, 1, false);
-        else if (end - begin == 2) adjoint_body(m, &k, w, q, ahead, y, 2, false);
-        else if (end - begin == 3) adjoint_body(m, &k, w, q, ahead, y, 3, false);
-        else adjoint_body(m, &k, w, q, ahead, y, 4, false);
+        if (m->c < LANES)
+            adjoint_body(m, &k, w, q, ahead, y, 1, true);
+        else if (end - begin == 1)
+            adjoint_body(m, &k, w, q, ahead, y, 1, false);
+        else if (end - begin == 2)
+            adjoint_body(m, &k, w, q, ahead, y, 2, false);
+        else if (end - begin == 3)
+            adjoint_body(m, &k, w, q, ahead, y, 3, false);
+        else
+            adjoint_body(m, &k, w, q, ahead, y, 4, false);
     }
 }
 
@@ -346,9 +403,10 @@ static void turn(int64_t c, const float *q, float *turned)
     }
 }
 
-/* Columns from `at` on of row i, summed over the samples as mode_mix.h says: `open` holds the complete subtrees, each at least
- * twice as large as the next. */
-GRVI_INLINE vf outer_sum(const mixer *m, const float *x, const float *q, int64_t i, int64_t at, int64_t n_samples)
+/* Columns from `at` on of row i, summed over the samples as mode_mix.h says: `open` holds the
+ * complete subtrees, each at least twice as large as the next. */
+GRVI_INLINE vf outer_sum(const mixer *m, const float *x, const float *q, int64_t i, int64_t at,
+                         int64_t n_samples)
 {
     vf open[64], sum = vf_zero();
     int depth = 0;
@@ -362,37 +420,49 @@ GRVI_INLINE vf outer_sum(const mixer *m, const float *x, const float *q, int64_t
     return sum;
 }
 
-GRVI_INLINE void outer_body(const mixer *m, const float *x, const float *q, int64_t n_samples, int64_t piece, float *dw)
+GRVI_INLINE void outer_body(const mixer *m, const float *x, const float *q, int64_t n_samples,
+                            int64_t piece, float *dw)
 {
     const int64_t c = m->c, row = 2 * c, whole = row / LANES * LANES, rest = row - whole;
     for (int64_t i = 0; i < c; i++, dw += row) {
         for (int64_t at = 0; at < whole; at += LANES) {
             const vf sum = outer_sum(m, x, q, i, at, n_samples);
-            if (piece > 0) stream(dw + at, sum, LANES, piece);
-            else vf_store(dw + at, sum);
+            if (piece > 0)
+                stream(dw + at, sum, LANES, piece);
+            else
+                vf_store(dw + at, sum);
         }
         if (rest == 0) continue;
-        if (piece > 0) stream(dw + whole, outer_sum(m, x, q, i, whole, n_samples), rest, piece);
-        else if (whole > 0) vf_store(dw + row - LANES, outer_sum(m, x, q, i, row - LANES, n_samples));
-        else store_short(dw, outer_sum(m, x, q, i, 0, n_samples), rest);
+        if (piece > 0)
+            stream(dw + whole, outer_sum(m, x, q, i, whole, n_samples), rest, piece);
+        else if (whole > 0)
+            vf_store(dw + row - LANES, outer_sum(m, x, q, i, row - LANES, n_samples));
+        else
+            store_short(dw, outer_sum(m, x, q, i, 0, n_samples), rest);
     }
 }
 
 /* dw_io = sum over samples of conj(x_i) q_o; x and q are the slots of the first sample */
-static void outer(const mixer *m, const float *x, const float *q, int64_t n_samples, int64_t piece, float *dw)
+static void outer(const mixer *m, const float *x, const float *q, int64_t n_samples, int64_t piece,
+                  float *dw)
 {
     for (int64_t n = 0; n < n_samples; n++) turn(m->c, q + n * m->sample, m->turned + n * m->slot);
-    if (n_samples == 1 && piece == 8) outer_body(m, x, q, 1, 8, dw);
-    else if (n_samples == 1) outer_body(m, x, q, 1, piece, dw);
-    else if (n_samples == 2) outer_body(m, x, q, 2, piece, dw);
-    else outer_body(m, x, q, n_samples, piece, dw);
+    if (n_samples == 1 && piece == 8)
+        outer_body(m, x, q, 1, 8, dw);
+    else if (n_samples == 1)
+        outer_body(m, x, q, 1, piece, dw);
+    else if (n_samples == 2)
+        outer_body(m, x, q, 2, piece, dw);
+    else
+        outer_body(m, x, q, n_samples, piece, dw);
 }
 
-/* Floats that can be written past the cache at once, 0 for ordinary stores: where the gradient of the owned weights is too
- * small to gain from it, or its rows are not whole pieces. */
+/* Floats that can be written past the cache at once, 0 for ordinary stores: where the gradient
+ * of the owned weights is too small to gain from it, or its rows are not whole pieces. */
 static int64_t stream_piece(const grvi_mode_mix *mix, const float *grad_weights)
 {
-    const int64_t row = 2 * mix->layout.channels, n_bytes = mix->n_modes * row * row / 2 * (int64_t)sizeof(float);
+    const int64_t row = 2 * mix->layout.channels,
+                  n_bytes = mix->n_modes * row * row / 2 * (int64_t)sizeof(float);
     if (n_bytes < PAST_CACHE_BYTES) return 0;
     if (row % 8 == 0 && (uintptr_t)grad_weights % 32 == 0) return 8;
     return row % 4 == 0 && (uintptr_t)grad_weights % 16 == 0 ? 4 : 0;
@@ -400,18 +470,20 @@ static int64_t stream_piece(const grvi_mode_mix *mix, const float *grad_weights)
 
 /* ---- the calls ---- */
 
-static void forward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, const float *weights, const float *in,
-                    float *out, void *scratch)
+static void forward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, const float *weights,
+                    const float *in, float *out, void *scratch)
 {
     if (work->begin >= work->end) return;
     const mixer m = mixer_make(mix, work->n_samples, scratch);
-    const int64_t n_samples = work->n_samples, stride = work->sample_stride, mode_size = 2 * m.c * m.c;
+    const int64_t n_samples = work->n_samples, stride = work->sample_stride,
+                  mode_size = 2 * m.c * m.c;
     grvi_mode_group group;
     grvi_mode_group_begin(mix, work->begin, &group);
     const float *w = weights + grvi_mode_mix_first_mode(mix, work->begin) * mode_size;
     for (int64_t g = work->begin; g < work->end; g++, grvi_mode_group_next(mix, &group)) {
         const float scale = (float)group.scale;
-        for (int64_t n = 0; n < n_samples; n++) gather(&m, &group, scale, in + n * stride, m.first + n * m.sample);
+        for (int64_t n = 0; n < n_samples; n++)
+            gather(&m, &group, scale, in + n * stride, m.first + n * m.sample);
         for (int s = 0; s < m.n_signs; s++) {
             if (!(group.signs >> s & 1)) continue;
             const float *const x = m.first + s * m.slot;
@@ -420,16 +492,19 @@ static void forward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, co
                 multiply(&m, w, x + n * m.sample, n == 0 ? PREFETCH : 0, y + n * m.sample);
             w += mode_size;
         }
-        for (int64_t n = 0; n < n_samples; n++) scatter(&m, &group, m.second + n * m.sample, out + n * stride);
+        for (int64_t n = 0; n < n_samples; n++)
+            scatter(&m, &group, m.second + n * m.sample, out + n * stride);
     }
 }
 
-static void backward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, const float *weights, const float *in,
-                     const float *grad_out, float *grad_in, float *grad_weights, void *scratch)
+static void backward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, const float *weights,
+                     const float *in, const float *grad_out, float *grad_in, float *grad_weights,
+                     void *scratch)
 {
     if (work->begin >= work->end) return;
     const mixer m = mixer_make(mix, work->n_samples, scratch);
-    const int64_t n_samples = work->n_samples, stride = work->sample_stride, mode_size = 2 * m.c * m.c;
+    const int64_t n_samples = work->n_samples, stride = work->sample_stride,
+                  mode_size = 2 * m.c * m.c;
     grvi_mode_group group;
     grvi_mode_group_begin(mix, work->begin, &group);
     int64_t at = grvi_mode_mix_first_mode(mix, work->begin) * mode_size;
@@ -438,7 +513,8 @@ static void backward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, c
         const float scale = (float)group.scale;
         for (int64_t n = 0; n < n_samples; n++) {
             gather(&m, &group, scale, grad_out + n * stride, m.second + n * m.sample);
-            if (grad_weights != NULL) gather(&m, &group, 1, in + n * stride, m.first + n * m.sample);
+            if (grad_weights != NULL)
+                gather(&m, &group, 1, in + n * stride, m.first + n * m.sample);
         }
         for (int s = 0; s < m.n_signs; s++) {
             if (!(group.signs >> s & 1)) continue;
@@ -446,7 +522,8 @@ static void backward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, c
             const float *const q = m.second + s * m.slot;
             if (grad_weights != NULL) outer(&m, x, q, n_samples, piece, grad_weights + at);
             for (int64_t n = 0; n < n_samples && grad_in != NULL; n++) /* dX takes the place of X */
-                multiply_adjoint(&m, weights + at, q + n * m.sample, n == 0 ? PREFETCH : 0, x + n * m.sample);
+                multiply_adjoint(&m, weights + at, q + n * m.sample, n == 0 ? PREFETCH : 0,
+                                 x + n * m.sample);
             at += mode_size;
         }
         for (int64_t n = 0; n < n_samples && grad_in != NULL; n++)
