@@ -29,19 +29,32 @@ grv_optimizer_params grv_optimizer_params_default(void)
 
 static int n_ranks_of(const grv_network *n) { return n->params.n_data * n->params.n_domain; }
 
+/* |k_1| of parameter i on a domain rank; 0 for a replicated one */
+static int64_t magnitudes_of(const grv_network *n, int i, int domain_index)
+{
+    if (!n->graph->params[i].info.owned) return 0;
+    const grvi_spectral_layout *const layout = &n->graph->params[i].layout;
+    return grv_partition_range(grvi_axis_magnitudes(&layout->axis[layout->n_axes > 1]), n->params.n_domain, domain_index).count;
+}
+
+/* of all earlier parameters */
+static int64_t magnitudes_before(const grv_network *n, int i, int domain_index)
+{
+    int64_t count = 0;
+    for (int j = 0; j < i; j++) count += magnitudes_of(n, j, domain_index);
+    return count;
+}
+
 static grv_status prepare_norm(grv_optimizer *o)
 {
     const grv_network *const n = o->network;
     GRV_TRY(GRVI_CALLOC(&o->bytes, n_ranks_of(n)));
-    for (int i = 0; i < n->graph->n_params; i++) {
-        if (!n->graph->params[i].info.owned) continue;
-        const grvi_spectral_layout *const layout = &n->graph->params[i].layout;
-        const int64_t magnitudes = grvi_axis_magnitudes(&layout->axis[layout->n_axes > 1]);
-        o->n_total += magnitudes;
-        o->n_local += n->plan->slices[i].magnitudes.count;
-        for (int r = 0; r < n->params.n_domain; r++)
-            o->bytes[r] += grv_partition_range(magnitudes, n->params.n_domain, r).count * (int64_t)sizeof(double);
+    /* every group of ranks that shares samples has all pieces: the first one is enough */
+    for (int r = 0; r < n->params.n_domain; r++) {
+        o->bytes[r] = magnitudes_before(n, n->graph->n_params, r) * (int64_t)sizeof(double);
+        o->n_total += magnitudes_before(n, n->graph->n_params, r);
     }
+    o->n_local = magnitudes_before(n, n->graph->n_params, o->comm == NULL ? 0 : grv_comm_rank(o->comm) % n->params.n_domain);
     GRV_TRY(GRVI_CALLOC(&o->local, o->n_local));
     return GRVI_CALLOC(&o->total, o->n_total);
 }
@@ -117,18 +130,13 @@ static grv_status gradient_norm(grv_optimizer *o, double *norm)
         pieces = o->total;
     }
     /* by tensor, then by |k_1|: the order of one rank, whoever had the piece */
-    int64_t before = 0; /* pieces of earlier tensors on each rank's list are skipped by walking all ranks */
     for (int i = 0; i < n->graph->n_params; i++) {
-        if (!n->graph->params[i].info.owned) continue;
-        const grvi_spectral_layout *const layout = &n->graph->params[i].layout;
-        const int64_t magnitudes = grvi_axis_magnitudes(&layout->axis[layout->n_axes > 1]);
         const double *rank_list = pieces;
         for (int r = 0; r < n->params.n_domain; r++) {
-            const int64_t count = grv_partition_range(magnitudes, n->params.n_domain, r).count;
-            for (int64_t k = 0; k < count; k++) sum += rank_list[before * count + k];
+            const int64_t count = magnitudes_of(n, i, r);
+            for (int64_t k = 0; k < count; k++) sum += rank_list[magnitudes_before(n, i, r) + k];
             rank_list += o->bytes[r] / (int64_t)sizeof(double);
         }
-        before++;
     }
     *norm = sqrt(sum);
     return GRV_OK;
