@@ -39,7 +39,8 @@ static int ascending(const void *a, const void *b)
 
 typedef void timed_body(void *argument);
 
-static void measure(const char *name, double bytes, timed_body *reference, timed_body *body, void *argument)
+static void measure(const char *name, double bytes, timed_body *reference, timed_body *body,
+                    void *argument)
 {
     double seconds[RUNS], ratio[RUNS];
     body(argument);
@@ -54,7 +55,8 @@ static void measure(const char *name, double bytes, timed_body *reference, timed
     }
     qsort(seconds, RUNS, sizeof *seconds, ascending);
     qsort(ratio, RUNS, sizeof *ratio, ascending);
-    printf("%s,%.3f,%.2f,%.2f\n", name, seconds[RUNS / 2] * 1e3, bytes / seconds[RUNS / 2] * 1e-9, ratio[RUNS / 2]);
+    printf("%s,%.3f,%.2f,%.2f\n", name, seconds[RUNS / 2] * 1e3, bytes / seconds[RUNS / 2] * 1e-9,
+           ratio[RUNS / 2]);
 }
 
 typedef struct copy_case {
@@ -75,8 +77,8 @@ static void run_memcpy(void *argument)
 }
 
 /* Packs the box `part` out of an array `whole`, whose dimension order[d] is the d-th from outside in memory. */
-static void bench_copy(const char *name, int n_dims, const int64_t *whole, const int64_t *part, const int *order,
-                       int64_t element_bytes)
+static void bench_copy(const char *name, int n_dims, const int64_t *whole, const int64_t *part,
+                       const int *order, int64_t element_bytes)
 {
     int64_t from_stride[GRV_BOX_MAX_DIMS], to_stride[GRV_BOX_MAX_DIMS], n_whole = 1, n_part = 1;
     for (int d = n_dims - 1; d >= 0; d--) {
@@ -86,7 +88,8 @@ static void bench_copy(const char *name, int n_dims, const int64_t *whole, const
         n_part *= part[d];
     }
     copy_case c = {.from = room(n_whole * element_bytes), .to = room(n_part * element_bytes)};
-    const grvi_strided_copy copy = grvi_strided_copy_make(n_dims, element_bytes, part, from_stride, 0, to_stride, 0);
+    const grvi_strided_copy copy =
+        grvi_strided_copy_make(n_dims, element_bytes, part, from_stride, 0, to_stride, 0);
     if (grvi_copy_list_init(&c.list, 1, 1) != GRV_OK) exit(1);
     grvi_copy_list_add(&c.list, &copy);
     measure(name, (double)c.list.bytes, run_memcpy, run_copy, &c);
@@ -117,8 +120,10 @@ static void run_plain_sum(void *argument)
 static void bench_tree(const char *name, int64_t n_planes, int64_t n)
 {
     grv_plane_layout layout = {.n_samples = 1, .n_planes = n_planes, .n_data = 1, .n_domain = 1};
-    tree_case c = {.n_planes = n_planes, .n = n, .planes = room(n_planes * n * (int64_t)sizeof(double))};
-    const grv_tree_sum_params params = {.n_planes = n_planes, .n = n, .run_of = grv_plane_layout_run, .argument = &layout};
+    tree_case c = {
+        .n_planes = n_planes, .n = n, .planes = room(n_planes * n * (int64_t)sizeof(double))};
+    const grv_tree_sum_params params = {
+        .n_planes = n_planes, .n = n, .run_of = grv_plane_layout_run, .argument = &layout};
     if (grvi_tree_sum_create_dry(1, 0, &params, &c.plan) != GRV_OK) exit(1);
     measure(name, (double)(n_planes * n) * sizeof(double), run_plain_sum, run_tree, &c);
     grv_tree_sum_destroy(&c.plan);
@@ -131,8 +136,10 @@ int main(void)
     static const int plain[] = {0, 1, 2, 3, 4}, channels_first[] = {4, 0, 1, 2, 3};
     static const int64_t whole[] = {36, 64, 36, 12, 12}; /* kx, y, kz, kt, channel; complex64 */
     bench_copy("half of y", 5, whole, (const int64_t[]){36, 32, 36, 12, 12}, plain, 8);
-    bench_copy("half of kt: runs of 576 bytes", 5, whole, (const int64_t[]){36, 64, 36, 6, 12}, plain, 8);
-    bench_copy("half of the channels: runs of 48 bytes", 5, whole, (const int64_t[]){36, 64, 36, 12, 6}, plain, 8);
+    bench_copy("half of kt: runs of 576 bytes", 5, whole, (const int64_t[]){36, 64, 36, 6, 12},
+               plain, 8);
+    bench_copy("half of the channels: runs of 48 bytes", 5, whole,
+               (const int64_t[]){36, 64, 36, 12, 6}, plain, 8);
     bench_copy("channels first to last, 8-byte elements", 5, whole, whole, channels_first, 8);
     bench_copy("channels first to last, 4-byte elements", 5, whole, whole, channels_first, 4);
     bench_tree("64 planes of 1k doubles", 64, 1 << 10);
