@@ -59,14 +59,14 @@ typedef double grv_flow_field(void *user, int component, const double position[3
 typedef struct grv_flow_sphere {
     double centre[3]; /**< at time 0, cells */
     double radius;    /**< cells */
-    double velocity[3];
+    double velocity[3]; /**< cells per time */
 } grv_flow_sphere;
 
 /** A box with sharp edges along the axes. */
 typedef struct grv_flow_box {
     double centre[3];    /**< at time 0, cells */
     double half_size[3]; /**< cells */
-    double velocity[3];
+    double velocity[3]; /**< cells per time */
 } grv_flow_box;
 
 /** An infinite circular cylinder: a circle in the plane across its axis. */
@@ -74,7 +74,7 @@ typedef struct grv_flow_circle {
     double centre[3]; /**< at time 0, cells; the component along the axis does not matter */
     double radius;    /**< cells */
     int axis;         /**< 0, 1 or 2 */
-    double velocity[3];
+    double velocity[3]; /**< cells per time */
 } grv_flow_circle;
 
 /** Signed distance of a grv_flow_sphere. Thread-safe. */
@@ -115,10 +115,10 @@ GRV_API grv_flow_params grv_flow_params_default(void);
 
 /** Where a simulation stands. */
 typedef struct grv_flow_state {
-    double time;
+    double time;                   /**< since the start, in the time unit of the velocities */
     double dt;                     /**< of the last step */
     double next_dt;                /**< that the limit of stability allows */
-    int64_t n_steps;
+    int64_t n_steps;               /**< since the start */
     int64_t n_solves;              /**< pressure solves, two a step */
     int64_t n_cycles;              /**< multigrid cycles of all solves */
     int last_cycles;               /**< of the last solve */
@@ -142,6 +142,11 @@ GRV_API void grv_flow_velocity_set(grv_flow *flow, grv_flow_field *field, void *
 /** One step as long as stability allows (state.next_dt).
  * @errors GRV_E_NUMERIC when a number is no longer finite, naming the step; the flow may then only be destroyed */
 GRV_API grv_status grv_flow_step(grv_flow *flow) GRV_MUST_CHECK;
+
+/** One step, shortened where needed so that `time` is met exactly: the last two steps before it share what is left.
+ * @param[out] is_there  whether the flow is at `time` (or past it: then nothing is done)
+ * @errors as grv_flow_step */
+GRV_API grv_status grv_flow_step_towards(grv_flow *flow, double time, bool *is_there) GRV_MUST_CHECK;
 
 /** Steps until exactly `time`; the last two steps are shortened to meet it. Does nothing if time has passed.
  * @errors as grv_flow_step */

@@ -118,7 +118,7 @@ GRV_API grv_status grv_store_node(grv_store *store, const char *path, grv_node_k
 
 /** One child of a group. */
 typedef struct grv_store_child {
-    char *name;
+    char *name; /**< last part of its path */
     grv_node_kind kind;
 } grv_store_child;
 

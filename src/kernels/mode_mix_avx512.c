@@ -10,5 +10,8 @@ const grvi_mode_mix_kernels *grvi_mode_mix_kernels_avx512(void)
     return &kernels;
 }
 #else
-const grvi_mode_mix_kernels *grvi_mode_mix_kernels_avx512(void) { return NULL; }
+const grvi_mode_mix_kernels *grvi_mode_mix_kernels_avx512(void)
+{
+    return NULL;
+}
 #endif

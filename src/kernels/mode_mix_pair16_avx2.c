@@ -1,4 +1,5 @@
-/* The mode mix, 16 lanes on pairs of AVX2 registers: tests the AVX-512 code where AVX-512 is missing. */
+/* The mode mix, 16 lanes on pairs of AVX2 registers: tests the AVX-512 code where AVX-512 is
+ * missing. */
 #include "kernels/mode_mix_impl.h"
 
 #ifdef __AVX2__
@@ -11,5 +12,8 @@ const grvi_mode_mix_kernels *grvi_mode_mix_kernels_pair16(void)
     return &kernels;
 }
 #else
-const grvi_mode_mix_kernels *grvi_mode_mix_kernels_pair16(void) { return NULL; }
+const grvi_mode_mix_kernels *grvi_mode_mix_kernels_pair16(void)
+{
+    return NULL;
+}
 #endif

@@ -457,9 +457,9 @@ static void finish_points(const pointwise_end *end, int64_t n_points, float *val
     const int64_t n = n_points * end->channels;
     if (end->changes) add_skip(end, n_points, u, values);
     switch (end->activation) {
-    case GRVI_ACTIVATION_NONE: activate(GRVI_ACTIVATION_NONE, n, values, y, pre); break;
-    case GRVI_ACTIVATION_RELU: activate(GRVI_ACTIVATION_RELU, n, values, y, pre); break;
-    case GRVI_ACTIVATION_GELU: activate(GRVI_ACTIVATION_GELU, n, values, y, pre); break;
+    case GRVI_ACT_NONE: activate(GRVI_ACT_NONE, n, values, y, pre); break;
+    case GRVI_ACT_RELU: activate(GRVI_ACT_RELU, n, values, y, pre); break;
+    case GRVI_ACT_GELU: activate(GRVI_ACT_GELU, n, values, y, pre); break;
     }
 }
 
@@ -488,9 +488,9 @@ static void prepare_input(const analysis_input *input, int64_t begin, int64_t n)
     const float *const dy = input->dy + begin, *const pre = input->pre + begin;
     float *const g = input->g + begin;
     switch (input->activation) {
-    case GRVI_ACTIVATION_NONE: memcpy(g, dy, (size_t)n * sizeof(float)); break;
-    case GRVI_ACTIVATION_RELU: multiply_derivative(GRVI_ACTIVATION_RELU, n, dy, pre, g); break;
-    case GRVI_ACTIVATION_GELU: multiply_derivative(GRVI_ACTIVATION_GELU, n, dy, pre, g); break;
+    case GRVI_ACT_NONE: memcpy(g, dy, (size_t)n * sizeof(float)); break;
+    case GRVI_ACT_RELU: multiply_derivative(GRVI_ACT_RELU, n, dy, pre, g); break;
+    case GRVI_ACT_GELU: multiply_derivative(GRVI_ACT_GELU, n, dy, pre, g); break;
     }
 }
 

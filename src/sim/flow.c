@@ -325,14 +325,18 @@ grv_status grv_flow_step(grv_flow *flow)
     return GRV_OK;
 }
 
+grv_status grv_flow_step_towards(grv_flow *flow, double time, bool *is_there)
+{
+    const double left = time - flow->state.time, dt = flow->state.next_dt;
+    *is_there = left <= dt;
+    if (left <= 0) return GRV_OK;
+    GRV_TRY(checked_step(flow, left <= dt ? left : left < 2 * dt ? left / 2 : dt));
+    if (*is_there) flow->state.time = time; /* without the rounding of the sum */
+    return GRV_OK;
+}
+
 grv_status grv_flow_run_until(grv_flow *flow, double time)
 {
-    const double resolution = 1e-12 * fabs(time); /* of the clock: what is left after steps that were meant to meet `time` */
-    while (time - flow->state.time > resolution) {
-        const double left = time - flow->state.time, dt = flow->state.next_dt;
-        const double next = left <= dt ? left : left < 2 * dt ? left / 2 : dt;
-        GRV_TRY(checked_step(flow, next));
-        if (left <= dt) flow->state.time = time;
-    }
+    for (bool is_there = false; !is_there;) GRV_TRY(grv_flow_step_towards(flow, time, &is_there));
     return GRV_OK;
 }
