@@ -56,6 +56,8 @@ GRV_API grv_status grv_checkpoint_load(const char *path, grv_network *network, g
 /** The network that a checkpoint holds. Not collective.
  * @param extra  what grv_checkpoint_save was given, or NULL; owned by the caller, free with grv_free; may be NULL itself */
 GRV_API grv_status grv_checkpoint_model(const char *path, grv_fno_params *params, char **extra) GRV_MUST_CHECK;
+/** Position and history of a checkpoint alone. Not collective. @param state  an initialised one, replaced */
+GRV_API grv_status grv_checkpoint_state(const char *path, grv_train_state *state) GRV_MUST_CHECK;
 /** Whether a folder of that path, or the older one that a killed run left behind, is there. Not collective. */
 GRV_API bool grv_checkpoint_exists(const char *path);
 

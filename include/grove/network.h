@@ -70,11 +70,6 @@ GRV_API grv_status grv_network_write(grv_network *network, const float *block, g
  * @errors GRV_E_NOT_FOUND, GRV_E_SHAPE naming the tensor, what is expected and what was found */
 GRV_API grv_status grv_network_read(const grv_network *network, const grv_safetensors *file, const char *prefix, float *block) GRV_MUST_CHECK;
 
-/** The network as JSON text (for metadata of files); owned by the caller, free with grv_free. Not collective. */
-GRV_API grv_status grv_fno_to_json(const grv_fno_params *params, char **json) GRV_MUST_CHECK;
-/** And back. `what` names the source in messages. Not collective. @errors GRV_E_FORMAT naming the key */
-GRV_API grv_status grv_fno_from_json(const char *json, const char *what, grv_fno_params *params) GRV_MUST_CHECK;
-
 #ifdef __cplusplus
 }
 #endif
