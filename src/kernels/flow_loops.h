@@ -28,6 +28,12 @@ INLINE double sum_of_lanes(const double *s)
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
+/* Fluxes are computed for whole vectors: rows are padded, so that what lies beyond their end may be read and is not used. */
+INLINE int64_t whole_lanes(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
 INLINE int64_t row_offset(const grvi_flow_grid *grid, int64_t i, int64_t j)
 {
     return i * grid->stride[0] + j * grid->stride[1];
@@ -101,11 +107,11 @@ INLINE void NAME(advect_row)(grvi_flow_scheme scheme, const grvi_flow_advection 
     const REAL *const a1 = (const REAL *)call->velocity[1] + at + s1;
     const REAL *const a2 = (const REAL *)call->velocity[2] + at;
     REAL *const out = (REAL *)call->output[c] + at;
-    NAME(flux_row)(scheme, a2, a2 - back, q, 1, nu, n + 1, flux2);
+    NAME(flux_row)(scheme, a2, a2 - back, q, 1, nu, whole_lanes(n + 1), flux2);
     for (int64_t k = 0; k < n; k++)
         rate[k] = ((flux0[k] + flux1[k]) + (flux2[k] - flux2[k + 1])) + force;
-    NAME(flux_row)(scheme, a1, a1 - back, q + s1, s1, nu, n, flux1);
-    NAME(flux_row)(scheme, a0, a0 - back, q + s0, s0, nu, n, flux0);
+    NAME(flux_row)(scheme, a1, a1 - back, q + s1, s1, nu, whole_lanes(n), flux1);
+    NAME(flux_row)(scheme, a0, a0 - back, q + s0, s0, nu, whole_lanes(n), flux0);
     INDEPENDENT
     for (int64_t k = 0; k < n; k++)
         out[k] =
