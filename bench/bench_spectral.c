@@ -44,7 +44,7 @@ static void analyse_gradient(void *argument, int thread, int64_t begin, int64_t 
     const problem *const b = argument;
     for (int64_t x = begin; x < end; x++) {
         const int64_t at = x * plane_floats(b);
-        b->kernels->analyse_gradient_plane(b->tables, b->u + at, b->pre + at, GRVI_ACTIVATION_GELU, b->y + at, plane_of(b, x),
+        b->kernels->analyse_gradient_plane(b->tables, b->u + at, b->pre + at, GRVI_ACT_GELU, b->y + at, plane_of(b, x),
                                            scratch_of(b, thread));
     }
 }
@@ -55,7 +55,7 @@ static void synthesise(void *argument, int thread, int64_t begin, int64_t end)
     for (int64_t x = begin; x < end; x++) {
         const int64_t at = x * plane_floats(b);
         const grvi_slab_plane a = plane_of(b, x);
-        const grvi_synthesis_end epilogue = {b->u + at, b->weight, b->bias, GRVI_ACTIVATION_GELU};
+        const grvi_synthesis_end epilogue = {b->u + at, b->weight, b->bias, GRVI_ACT_GELU};
         b->kernels->synthesise_plane(b->tables, (grvi_slab_plane_const){a.data, a.stride_r1, a.stride_qb}, &epilogue, b->y + at, NULL,
                                      scratch_of(b, thread));
     }

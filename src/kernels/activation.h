@@ -6,10 +6,11 @@
 #include <math.h>
 
 typedef enum grvi_activation {
-    GRVI_ACTIVATION_NONE,
-    GRVI_ACTIVATION_RELU,
-    GRVI_ACTIVATION_GELU
+    GRVI_ACT_NONE,
+    GRVI_ACT_RELU,
+    GRVI_ACT_GELU
 } grvi_activation;
+enum { GRVI_ACT_COUNT = GRVI_ACT_GELU + 1 }; /* apart, so that a switch over the activations is complete without it */
 
 static inline double grvi_normal_cdf(double x)
 {
@@ -23,15 +24,15 @@ static inline double grvi_normal_pdf(double x)
 /* act(x); NaN stays NaN. */
 static inline double grvi_activation_value(grvi_activation activation, double x)
 {
-    if (activation == GRVI_ACTIVATION_GELU) return x * grvi_normal_cdf(x);
-    return activation == GRVI_ACTIVATION_RELU && x < 0 ? 0 : x;
+    if (activation == GRVI_ACT_GELU) return x * grvi_normal_cdf(x);
+    return activation == GRVI_ACT_RELU && x < 0 ? 0 : x;
 }
 
 /* act'(x); ReLU'(0) = 0, as in PyTorch. */
 static inline double grvi_activation_derivative(grvi_activation activation, double x)
 {
-    if (activation == GRVI_ACTIVATION_GELU) return grvi_normal_cdf(x) + x * grvi_normal_pdf(x);
-    return activation == GRVI_ACTIVATION_RELU && !(x > 0) ? 0 : 1;
+    if (activation == GRVI_ACT_GELU) return grvi_normal_cdf(x) + x * grvi_normal_pdf(x);
+    return activation == GRVI_ACT_RELU && !(x > 0) ? 0 : 1;
 }
 
 #endif

@@ -473,9 +473,9 @@ static void finish_rows(const pointwise_end *end, const point_rows *rows, const 
         const float *const values = rows->values + r * rows->values_stride;
         float *const y = planes->y + at, *const pre = planes->pre ? planes->pre + at : NULL;
         switch (end->activation) {
-        case GRVI_ACTIVATION_NONE: activate(GRVI_ACTIVATION_NONE, n, values, y, pre); break;
-        case GRVI_ACTIVATION_RELU: activate(GRVI_ACTIVATION_RELU, n, values, y, pre); break;
-        case GRVI_ACTIVATION_GELU: activate(GRVI_ACTIVATION_GELU, n, values, y, pre); break;
+        case GRVI_ACT_NONE: activate(GRVI_ACT_NONE, n, values, y, pre); break;
+        case GRVI_ACT_RELU: activate(GRVI_ACT_RELU, n, values, y, pre); break;
+        case GRVI_ACT_GELU: activate(GRVI_ACT_GELU, n, values, y, pre); break;
         }
     }
 }
@@ -505,9 +505,9 @@ static void prepare_input(const analysis_input *input, int64_t begin, int64_t n)
     const float *const dy = input->dy + begin, *const pre = input->pre + begin;
     float *const g = input->g + begin;
     switch (input->activation) {
-    case GRVI_ACTIVATION_NONE: memcpy(g, dy, (size_t)n * sizeof(float)); break;
-    case GRVI_ACTIVATION_RELU: multiply_derivative(GRVI_ACTIVATION_RELU, n, dy, pre, g); break;
-    case GRVI_ACTIVATION_GELU: multiply_derivative(GRVI_ACTIVATION_GELU, n, dy, pre, g); break;
+    case GRVI_ACT_NONE: memcpy(g, dy, (size_t)n * sizeof(float)); break;
+    case GRVI_ACT_RELU: multiply_derivative(GRVI_ACT_RELU, n, dy, pre, g); break;
+    case GRVI_ACT_GELU: multiply_derivative(GRVI_ACT_GELU, n, dy, pre, g); break;
     }
 }
 

@@ -384,7 +384,7 @@ static void check_adjoint(fixture *f, int variant)
     slab a = slab_create(l, 0), analysed = slab_create(l, 1);
     slab_fill(l, &a, 12);
     f->kernels->analyse_plane(f->tables, v.data, analysed.plane, f->scratch.data);
-    f->kernels->synthesise_plane(f->tables, readable(&a), &(grvi_synthesis_end){.activation = GRVI_ACTIVATION_NONE}, back.data,
+    f->kernels->synthesise_plane(f->tables, readable(&a), &(grvi_synthesis_end){.activation = GRVI_ACT_NONE}, back.data,
                                  NULL, f->scratch.data);
     double left = 0, right = 0, size = 0;
     for (int64_t r = 0; r < axis_rows(l, 1); r++)
@@ -459,7 +459,7 @@ static void test_independence(void **state)
             line[i] = buffer_random(n0 * columns, 1 - i, 32);
             p[i] = buffer_create(r0 * columns, 2 * i);
             y[i] = buffer_create(n, 5 * i);
-            const grvi_synthesis_end end = {.skip_input = v[i].data, .weight = line[0].data, .activation = GRVI_ACTIVATION_GELU};
+            const grvi_synthesis_end end = {.skip_input = v[i].data, .weight = line[0].data, .activation = GRVI_ACT_GELU};
             f.kernels->synthesise_plane(f.tables, readable(&a[i]), &end, y[i].data, NULL, f.scratch.data);
         }
         f.kernels->first_axis_forward(f.tables, line[0].data, p[0].data, 0, l->n_blocks, f.scratch.data);
@@ -521,16 +521,16 @@ static void test_activations(void **state)
                 const double u = 2 * grv_random_uniform(9, (uint64_t)pass, (uint64_t)i) - 1;
                 x.data[i] = (float)(pass % 3 == 0 ? 0.01 * u : pass % 3 == 1 ? 8 * u : 40 * u * u * u);
             }
-            const grvi_synthesis_end end = {.bias = x.data, .activation = GRVI_ACTIVATION_GELU};
+            const grvi_synthesis_end end = {.bias = x.data, .activation = GRVI_ACT_GELU};
             f.kernels->synthesise_plane(f.tables, readable(&a), &end, y.data, NULL, f.scratch.data);
             slab unused = slab_create(&f.layout, 0);
-            f.kernels->analyse_gradient_plane(f.tables, ones.data, x.data, GRVI_ACTIVATION_GELU, g.data, unused.plane,
+            f.kernels->analyse_gradient_plane(f.tables, ones.data, x.data, GRVI_ACT_GELU, g.data, unused.plane,
                                               f.scratch.data);
             for (int64_t i = 0; i < c; i++) {
                 const double at = (double)x.data[i];
-                assert_near((double)y.data[i], grvi_activation_value(GRVI_ACTIVATION_GELU, at),
+                assert_near((double)y.data[i], grvi_activation_value(GRVI_ACT_GELU, at),
                             4e-7 + epsilon * fmax(0, fabs(at) - 4), "gelu", i);
-                assert_near((double)g.data[i], grvi_activation_derivative(GRVI_ACTIVATION_GELU, at), 4e-7, "gelu'", i);
+                assert_near((double)g.data[i], grvi_activation_derivative(GRVI_ACT_GELU, at), 4e-7, "gelu'", i);
             }
             slab_destroy(&f.layout, &unused);
         }

@@ -1,0 +1,70 @@
+/** @file bench.h
+ * Benchmarks: a problem in, a time, a floor and a checked answer out.
+ *
+ * A floor is the time that the machine needs for the bytes and operations of a good implementation, whatever the code does;
+ * bandwidths are measured in the same run. Benchmarks use the threads that their problem names and belong on an idle machine.
+ */
+#ifndef GROVE_BENCH_H
+#define GROVE_BENCH_H
+
+#include <stdbool.h>
+
+#include "grove/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Sizes of a result. */
+enum {
+    GRV_BENCH_NAME_BYTES = 128, /**< of a problem's name, with the final NUL */
+    GRV_BENCH_MAX_VALUES = 32   /**< further figures of one result */
+};
+
+/** A further figure of a result. */
+typedef struct grv_bench_value {
+    const char *name; /**< a constant; its unit is part of it */
+    double value;     /**< in that unit */
+} grv_bench_value;
+
+/** Outcome of a benchmark. */
+typedef struct grv_bench_result {
+    char problem[GRV_BENCH_NAME_BYTES]; /**< complete, with all defaults written out */
+    double median_seconds;              /**< of what the problem repeats */
+    double floor_seconds;               /**< 0 where no floor is defined */
+    double floor_ratio;                 /**< median / floor; 0 without a floor */
+    bool correct;                       /**< the answer was checked and is right */
+    int n_values;                       /**< in use of the following */
+    grv_bench_value values[GRV_BENCH_MAX_VALUES]; /**< in the order in which they were added */
+} grv_bench_result;
+
+/** Adds a figure; ignored beyond GRV_BENCH_MAX_VALUES.
+ * @param name  a constant string, borrowed */
+GRV_API void grv_bench_result_add(grv_bench_result *result, const char *name, double value);
+
+/** Flow solver: a periodic Taylor-Green vortex in a cube.
+ * Problems: "tgv<N>[d][t<threads>][v<cycles>][h<half sweeps>][r<steps>]" with N cells a side, d for double, by default float, 1 thread,
+ * 2 multigrid cycles a solve of 4 half sweeps each, and as many timed steps as take about two seconds (5 to 101). A leading "flow:" is allowed.
+ * Values: ns_per_cell_step, cycles_per_solve, residual_ratio (mean over the timed steps' last solves), bytes_per_cell (of the floor),
+ * copy_bytes_per_second, energy_error (kinetic energy against the exact decay, relative), divergence_ratio.
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM */
+GRV_API grv_status grv_bench_flow(const char *problem, grv_bench_result *result) GRV_MUST_CHECK;
+
+/** Told about a long run; returns false to stop it.
+ * @param done  in [0, 1]
+ * @param what  one line */
+typedef bool grv_bench_progress(void *user, double done, const char *what);
+
+/** Flow solver against literature: drag of the sphere at Re 100, drag and Strouhal number of the circle at Re 100.
+ * Takes minutes. Values: see docs/flow.md; correct: all within the stated bounds (drag 10 %, Strouhal number 5 %).
+ * @param cells_per_diameter  resolution of the bodies, 8 to 64; docs/flow.md used 16
+ * @param n_threads  >= 1
+ * @param progress  may be NULL
+ * @errors GRV_E_ARG, GRV_E_NOMEM, GRV_E_NUMERIC, GRV_E_INTERRUPTED */
+GRV_API grv_status grv_flow_validate(int cells_per_diameter, int n_threads, grv_bench_progress *progress, void *user,
+                                     grv_bench_result *result) GRV_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

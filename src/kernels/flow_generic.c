@@ -1,0 +1,13 @@
+/* Flow kernels for any processor, plain C: the reference; the loops are in flow_loops.h. */
+#include "kernels/flow_variants.h"
+
+#define REAL    float
+#define NAME(x) x##_f32
+#include "kernels/flow_loops.h"
+#undef REAL
+#undef NAME
+#define REAL    double
+#define NAME(x) x##_f64
+#include "kernels/flow_loops.h"
+
+const grvi_flow_kernels *grvi_flow_kernels_generic(bool is_double) { return is_double ? &table_f64 : &table_f32; }
