@@ -23,7 +23,8 @@ static void *room(int64_t n_floats)
         fprintf(stderr, "bench_points: %s\n", grv_error_message());
         exit(1);
     }
-    for (int64_t i = 0; i < n_floats; i++) block[i] = (float)((i * 2654435761U % 2001) - 1000) * 1e-3f;
+    for (int64_t i = 0; i < n_floats; i++)
+        block[i] = (float)((i * 2654435761U % 2001) - 1000) * 1e-3f;
     return block;
 }
 
@@ -66,9 +67,10 @@ static void measure(const char *name, double flops, double bytes, timed_body *bo
     qsort(seconds, RUNS * PLANES, sizeof *seconds, ascending);
     qsort(peak, RUNS * PLANES, sizeof *peak, ascending);
     const double median = seconds[RUNS * PLANES / 2] * PLANES, best = seconds[0] * PLANES;
-    printf("%s,%s,%.1f,%.1f,%.1f,%.1f,%.2f,%.2f,%.1f\n", name, kernels->name, median * 1e3, best * 1e3, flops / median * 1e-9,
-           peak[RUNS * PLANES / 2], flops / median * 1e-9 / peak[RUNS * PLANES / 2], flops / best * 1e-9 / peak[RUNS * PLANES - 1],
-           bytes / median * 1e-9);
+    printf("%s,%s,%.1f,%.1f,%.1f,%.1f,%.2f,%.2f,%.1f\n", name, kernels->name, median * 1e3,
+           best * 1e3, flops / median * 1e-9, peak[RUNS * PLANES / 2],
+           flops / median * 1e-9 / peak[RUNS * PLANES / 2],
+           flops / best * 1e-9 / peak[RUNS * PLANES - 1], bytes / median * 1e-9);
     fflush(stdout);
 }
 
@@ -85,15 +87,17 @@ static void run_mlp_forward(void *argument, int64_t plane)
 {
     const mlp_case *const c = argument;
     const int64_t first = plane * PLANE_POINTS;
-    kernels->mlp_forward(&c->mlp, PLANE_POINTS, c->x + first * c->mlp.c_in, c->y + first * c->mlp.c_out, c->scratch);
+    kernels->mlp_forward(&c->mlp, PLANE_POINTS, c->x + first * c->mlp.c_in,
+                         c->y + first * c->mlp.c_out, c->scratch);
 }
 
 static void run_mlp_backward(void *argument, int64_t plane)
 {
     const mlp_case *const c = argument;
     const int64_t first = plane * PLANE_POINTS;
-    kernels->mlp_backward(&c->mlp, PLANE_POINTS, c->x + first * c->mlp.c_in, c->y + first * c->mlp.c_out,
-                          c->dx == NULL ? NULL : c->dx + first * c->mlp.c_in, &c->gradients, c->scratch);
+    kernels->mlp_backward(
+        &c->mlp, PLANE_POINTS, c->x + first * c->mlp.c_in, c->y + first * c->mlp.c_out,
+        c->dx == NULL ? NULL : c->dx + first * c->mlp.c_in, &c->gradients, c->scratch);
 }
 
 static void *zeros(int64_t n)
@@ -106,28 +110,43 @@ static void *zeros(int64_t n)
 static void bench_mlp(const char *name, grvi_mlp mlp, bool input_gradient)
 {
     if (strstr(name, filter) == NULL) return;
-    const double points = (double)PLANES * PLANE_POINTS, in = (double)mlp.c_in, hidden = (double)mlp.c_hidden, out = (double)mlp.c_out;
+    const double points = (double)PLANES * PLANE_POINTS, in = (double)mlp.c_in,
+                 hidden = (double)mlp.c_hidden, out = (double)mlp.c_out;
     mlp_case c = {.mlp = mlp};
     c.mlp.weight1 = room(mlp.c_in * mlp.c_hidden);
     c.mlp.bias1 = room(mlp.c_hidden);
     c.mlp.weight2 = room(mlp.c_hidden * mlp.c_out);
     c.mlp.bias2 = room(mlp.c_out);
-    c.gradients = (grvi_mlp_gradients){zeros(mlp.c_in * mlp.c_hidden), zeros(mlp.c_hidden), zeros(mlp.c_hidden * mlp.c_out), zeros(mlp.c_out)};
+    c.gradients = (grvi_mlp_gradients){zeros(mlp.c_in * mlp.c_hidden), zeros(mlp.c_hidden),
+                                       zeros(mlp.c_hidden * mlp.c_out), zeros(mlp.c_out)};
     c.x = room(PLANES * PLANE_POINTS * mlp.c_in);
     c.y = room(PLANES * PLANE_POINTS * mlp.c_out);
     c.dx = input_gradient ? room(PLANES * PLANE_POINTS * mlp.c_in) : NULL;
     c.scratch = zeros(grvi_mlp_scratch_bytes(&mlp) / 8 + 1);
-    const double value = mlp.activation1 == GRVI_ACT_GELU ? 18 : 1, slope = mlp.activation1 == GRVI_ACT_GELU ? 24 : 1;
+    const double value = mlp.activation1 == GRVI_ACT_GELU ? 18 : 1,
+                 slope = mlp.activation1 == GRVI_ACT_GELU ? 24 : 1;
     char row[96];
     snprintf(row, sizeof row, "%s forward", name);
-    measure(row, points * (2 * hidden * (in + out) + hidden * value), points * 4 * (in + out), run_mlp_forward, &c);
+    measure(row, points * (2 * hidden * (in + out) + hidden * value), points * 4 * (in + out),
+            run_mlp_forward, &c);
     snprintf(row, sizeof row, "%s backward", name);
     /* hidden layer again, two weight gradients, gradient of the hidden layer, of the input; the output again if it has an activation */
-    const double products = hidden * (in * (input_gradient ? 3 : 2) + out * (mlp.activation2 == GRVI_ACT_NONE ? 2 : 3));
-    measure(row, points * (2 * products + hidden * (value + slope)), points * 4 * ((input_gradient ? 2 : 1) * in + out), run_mlp_backward, &c);
-    void *blocks[] = {(void *)(uintptr_t)c.mlp.weight1, (void *)(uintptr_t)c.mlp.bias1, (void *)(uintptr_t)c.mlp.weight2,
-                      (void *)(uintptr_t)c.mlp.bias2, c.gradients.weight1, c.gradients.bias1, c.gradients.weight2, c.gradients.bias2,
-                      c.x, c.y, c.dx, c.scratch};
+    const double products =
+        hidden * (in * (input_gradient ? 3 : 2) + out * (mlp.activation2 == GRVI_ACT_NONE ? 2 : 3));
+    measure(row, points * (2 * products + hidden * (value + slope)),
+            points * 4 * ((input_gradient ? 2 : 1) * in + out), run_mlp_backward, &c);
+    void *blocks[] = {(void *)(uintptr_t)c.mlp.weight1,
+                      (void *)(uintptr_t)c.mlp.bias1,
+                      (void *)(uintptr_t)c.mlp.weight2,
+                      (void *)(uintptr_t)c.mlp.bias2,
+                      c.gradients.weight1,
+                      c.gradients.bias1,
+                      c.gradients.weight2,
+                      c.gradients.bias2,
+                      c.x,
+                      c.y,
+                      c.dx,
+                      c.scratch};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) grv_free(blocks[i]);
 }
 
@@ -144,15 +163,16 @@ static void run_linear_forward(void *argument, int64_t plane)
 {
     const linear_case *const c = argument;
     const int64_t first = plane * PLANE_POINTS;
-    kernels->linear_forward(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in, c->y + first * c->linear.c_out, NULL, c->scratch);
+    kernels->linear_forward(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in,
+                            c->y + first * c->linear.c_out, NULL, c->scratch);
 }
 
 static void run_linear_weight_gradient(void *argument, int64_t plane)
 {
     const linear_case *const c = argument;
     const int64_t first = plane * PLANE_POINTS;
-    kernels->linear_weight_gradient(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in, c->y + first * c->linear.c_out, c->dw, c->db,
-                                    c->scratch);
+    kernels->linear_weight_gradient(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in,
+                                    c->y + first * c->linear.c_out, c->dw, c->db, c->scratch);
 }
 
 static void bench_linear(int64_t c_in, int64_t c_out)
@@ -170,7 +190,8 @@ static void bench_linear(int64_t c_in, int64_t c_out)
     c.db = zeros(c_out);
     c.scratch = zeros(grvi_linear_scratch_bytes(&c.linear) / 8 + 1);
     snprintf(row, sizeof row, "linear %d->%d forward", (int)c_in, (int)c_out);
-    const double flops = points * 2 * (double)(c_in * c_out), bytes = points * 4 * (double)(c_in + c_out);
+    const double flops = points * 2 * (double)(c_in * c_out),
+                 bytes = points * 4 * (double)(c_in + c_out);
     measure(row, flops, bytes, run_linear_forward, &c);
     snprintf(row, sizeof row, "linear %d->%d weight gradient", (int)c_in, (int)c_out);
     measure(row, flops, bytes, run_linear_weight_gradient, &c);
@@ -190,8 +211,14 @@ typedef struct vector_case {
 static void run_adam(void *argument, int64_t plane)
 {
     const vector_case *const c = argument;
-    const grvi_adam step = {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4,
-                            .correction1 = 0.1, .correction2 = 0.001, .gradient_scale = 1};
+    const grvi_adam step = {.learning_rate = 1e-3,
+                            .beta1 = 0.9,
+                            .beta2 = 0.999,
+                            .epsilon = 1e-8,
+                            .weight_decay = 1e-4,
+                            .correction1 = 0.1,
+                            .correction2 = 0.001,
+                            .gradient_scale = 1};
     const int64_t i = plane * PIECE;
     kernels->adam(&step, PIECE, c->g + i, c->p + i, c->m + i, c->v + i);
 }
@@ -247,9 +274,18 @@ int main(int argc, char **argv)
     }
     if (argc > 2) filter = argv[2];
     printf("kernel,isa,median_ms,best_ms,gflops,peak,fraction_of_peak,best_fraction,gbytes\n");
-    bench_mlp("mlp 20->128->1 gelu", (grvi_mlp){.c_in = 20, .c_hidden = 128, .c_out = 1, .activation1 = GRVI_ACT_GELU}, true);
-    bench_mlp("mlp 12->32->1 relu", (grvi_mlp){.c_in = 12, .c_hidden = 32, .c_out = 1, .activation1 = GRVI_ACT_RELU}, true);
-    bench_mlp("mlp 3->6->12 relu", (grvi_mlp){.c_in = 3, .c_hidden = 6, .c_out = 12, .activation1 = GRVI_ACT_RELU, .activation2 = GRVI_ACT_RELU},
+    bench_mlp("mlp 20->128->1 gelu",
+              (grvi_mlp){.c_in = 20, .c_hidden = 128, .c_out = 1, .activation1 = GRVI_ACT_GELU},
+              true);
+    bench_mlp("mlp 12->32->1 relu",
+              (grvi_mlp){.c_in = 12, .c_hidden = 32, .c_out = 1, .activation1 = GRVI_ACT_RELU},
+              true);
+    bench_mlp("mlp 3->6->12 relu",
+              (grvi_mlp){.c_in = 3,
+                         .c_hidden = 6,
+                         .c_out = 12,
+                         .activation1 = GRVI_ACT_RELU,
+                         .activation2 = GRVI_ACT_RELU},
               false);
     bench_linear(20, 20);
     bench_linear(12, 12);

@@ -23,16 +23,19 @@ GRVI_INLINE vf vf_gelu_magnitude(vf x)
 }
 
 /* From the highest power down. */
-static const float grvi_normal_tail_coefficients[] = {7.27168481e-06f, -8.34828388e-05f, 0.000475573208f, -0.00137527706f,
-                                                      0.00297082425f,  -0.00134040089f,  0.00850388221f,  0.0304728001f,
-                                                      0.118437715f,    0.237202629f,     1.1892072f};
-static const float grvi_normal_hazard_coefficients[] = {1.12883736e-05f, -0.000144193924f, 0.000580626074f, 0.00087377982f,
-                                                        -0.0200179443f,  0.109404147f,     0.636537015f,    0.797890246f};
+static const float grvi_normal_tail_coefficients[] = {
+    7.27168481e-06f, -8.34828388e-05f, 0.000475573208f, -0.00137527706f,
+    0.00297082425f,  -0.00134040089f,  0.00850388221f,  0.0304728001f,
+    0.118437715f,    0.237202629f,     1.1892072f};
+static const float grvi_normal_hazard_coefficients[] = {
+    1.12883736e-05f, -0.000144193924f, 0.000580626074f, 0.00087377982f,
+    -0.0200179443f,  0.109404147f,     0.636537015f,    0.797890246f};
 enum { GRVI_TAIL_DEGREE = 10, GRVI_HAZARD_DEGREE = 7, GRVI_ACTIVATION_GROUP = 3 };
 
 /* The _n functions work on n vectors (n <= GRVI_ACTIVATION_GROUP, a constant) step by step: one vector's chain of dependent
  * operations would leave the units idle half of the time. Any n gives the same bits. */
-GRVI_INLINE void vf_polynomial_n(const int n, const int degree, const float *coefficients, const vf *t, vf *p)
+GRVI_INLINE void vf_polynomial_n(const int n, const int degree, const float *coefficients,
+                                 const vf *t, vf *p)
 {
 #pragma GCC unroll 3
     for (int j = 0; j < n; j++) p[j] = vf_set1(coefficients[0]);
@@ -67,7 +70,8 @@ GRVI_INLINE void vf_gelu_slope_n(const int n, const vf *x, const vf *t, const vf
 {
     const vf one = vf_set1(1.0f);
     vf hazard[GRVI_ACTIVATION_GROUP];
-    vf_polynomial_n(n, GRVI_HAZARD_DEGREE, grvi_normal_hazard_coefficients, t, hazard); /* phi(t) / Q(t) */
+    vf_polynomial_n(n, GRVI_HAZARD_DEGREE, grvi_normal_hazard_coefficients, t,
+                    hazard); /* phi(t) / Q(t) */
 #pragma GCC unroll 3
     for (int j = 0; j < n; j++) {
         const vf d = vf_mul(tail[j], vf_fnma(t[j], hazard[j], one));
