@@ -56,6 +56,9 @@ int grvc_begin(grvc_session *session, int argc, char **argv);
 /* Makes the log again for this rank, which then is session->rank. */
 grv_status grvc_set_rank(grvc_session *session, int rank) GRV_MUST_CHECK;
 
+/* Writes the resolved parameters to DIRECTORY/config.yaml, atomically. Rank 0 calls. */
+grv_status grvc_write_config(const grvc_session *session, const char *directory) GRV_MUST_CHECK;
+
 /* Prints the error of a status that is not GRV_OK as one line (with its trace if -v) on rank 0, frees what the session owns, the
  * strings of the parameters included, and returns the exit code. Several ranks agree on the status before. */
 int grvc_end(grvc_session *session, grv_status status);

@@ -49,7 +49,10 @@ struct grv_tree_sum {
 static int largest_level(int64_t a, int64_t b, int64_t n_planes)
 {
     int level = 0;
-    for (int64_t width = 2; a % width == 0 && grvi_min_i64(a + width, n_planes) <= b && width < 2 * n_planes; width *= 2) level++;
+    for (int64_t width = 2;
+         a % width == 0 && grvi_min_i64(a + width, n_planes) <= b && width < 2 * n_planes;
+         width *= 2)
+        level++;
     return level;
 }
 
@@ -70,16 +73,19 @@ static grv_status next_node(node_walk *w, tree_node *node, subtree *local)
     while (w->at == w->end) {
         if (!w->params->run_of(w->params->argument, w->rank, w->i, &run)) return GRV_END;
         w->i++;
-        GRV_CHECK(run.count >= 0 && run.start >= (run.count > 0 ? w->end : 0) && run.start + run.count <= n_planes, GRV_E_ARG,
-                  "run %lld of rank %d: ascending runs within %lld planes expected, [%lld, %lld) found after %lld",
-                  (long long)w->i - 1, w->rank, (long long)n_planes, (long long)run.start, (long long)(run.start + run.count),
-                  (long long)w->end);
+        GRV_CHECK(run.count >= 0 && run.start >= (run.count > 0 ? w->end : 0) &&
+                      run.start + run.count <= n_planes,
+                  GRV_E_ARG,
+                  "run %lld of rank %d: ascending runs within %lld planes expected, [%lld, %lld) "
+                  "found after %lld",
+                  (long long)w->i - 1, w->rank, (long long)n_planes, (long long)run.start,
+                  (long long)(run.start + run.count), (long long)w->end);
         if (run.count == 0) continue;
         w->at = run.start;
         w->end = run.start + run.count;
         /* the runs that continue this one */
-        while (w->params->run_of(w->params->argument, w->rank, w->i, &run) && run.start == w->end && run.count > 0 &&
-               run.start + run.count <= n_planes) {
+        while (w->params->run_of(w->params->argument, w->rank, w->i, &run) && run.start == w->end &&
+               run.count > 0 && run.start + run.count <= n_planes) {
             w->end += run.count;
             w->i++;
         }
@@ -107,8 +113,9 @@ static grv_status count_nodes(grv_tree_sum *plan, const grv_tree_sum_params *par
         n_held += w.next_local;
         if (r == plan->rank) plan->n_local_planes = w.next_local;
     }
-    GRV_CHECK(n_held == params->n_planes, GRV_E_SHAPE, "%lld planes expected on the ranks together, %lld found",
-              (long long)params->n_planes, (long long)n_held);
+    GRV_CHECK(n_held == params->n_planes, GRV_E_SHAPE,
+              "%lld planes expected on the ranks together, %lld found", (long long)params->n_planes,
+              (long long)n_held);
     plan->n_own = plan->node_counts[plan->rank];
     return GRV_OK;
 }
@@ -119,14 +126,16 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static grv_status list_nodes(grv_tree_sum *plan, const grv_tree_sum_params *params, tree_node *nodes)
+static grv_status list_nodes(grv_tree_sum *plan, const grv_tree_sum_params *params,
+                             tree_node *nodes)
 {
     int64_t slot = 0, next_plane = 0;
     for (int r = 0; r < plan->n_ranks; r++) {
         node_walk w = {.params = params, .rank = r};
         subtree local;
         for (int64_t k = 0; k < plan->node_counts[r]; k++) {
-            if (next_node(&w, &nodes[slot], &local) != GRV_OK) break; /* counted before: cannot happen */
+            if (next_node(&w, &nodes[slot], &local) != GRV_OK)
+                break; /* counted before: cannot happen */
             nodes[slot].slot = slot;
             if (r == plan->rank) plan->own[k] = local;
             slot++;
@@ -134,9 +143,10 @@ static grv_status list_nodes(grv_tree_sum *plan, const grv_tree_sum_params *para
     }
     qsort(nodes, (size_t)plan->n_nodes, sizeof *nodes, by_start);
     for (int64_t k = 0; k < plan->n_nodes; k++) {
-        GRV_CHECK(nodes[k].start == next_plane, GRV_E_SHAPE, "plane %lld is held by %s rank", (long long)next_plane,
-                  nodes[k].start > next_plane ? "no" : "more than one");
-        next_plane = grvi_min_i64(nodes[k].start + ((int64_t)1 << nodes[k].level), params->n_planes);
+        GRV_CHECK(nodes[k].start == next_plane, GRV_E_SHAPE, "plane %lld is held by %s rank",
+                  (long long)next_plane, nodes[k].start > next_plane ? "no" : "more than one");
+        next_plane =
+            grvi_min_i64(nodes[k].start + ((int64_t)1 << nodes[k].level), params->n_planes);
     }
     return GRV_OK;
 }
@@ -155,7 +165,8 @@ static void list_additions(grv_tree_sum *plan, tree_node *nodes)
             if (right->level != left->level && !last) break;
             const int64_t width = (int64_t)1 << left->level;
             if (left->start / width % 2 != 0 || right->start != left->start + width) break;
-            plan->additions[plan->n_additions++] = (addition){.to = left->slot, .from = right->slot};
+            plan->additions[plan->n_additions++] =
+                (addition){.to = left->slot, .from = right->slot};
             left->level++;
             n_stack--;
         }
@@ -163,14 +174,18 @@ static void list_additions(grv_tree_sum *plan, tree_node *nodes)
     GRV_ASSERT(n_stack == 1);
 }
 
-static grv_range slice_of(const grv_tree_sum *plan, int rank) { return grv_partition_range(plan->n, plan->n_ranks, rank); }
+static grv_range slice_of(const grv_tree_sum *plan, int rank)
+{
+    return grv_partition_range(plan->n, plan->n_ranks, rank);
+}
 
 static grv_status fill(grv_tree_sum *plan, const grv_tree_sum_params *params)
 {
     tree_node *nodes = NULL;
     grv_status status = GRV_OK;
-    GRV_CHECK(params->n_planes >= 1 && params->n_planes < INT64_MAX / 4 && params->n >= 0, GRV_E_ARG,
-              "tree sum over %lld planes of %lld doubles", (long long)params->n_planes, (long long)params->n);
+    GRV_CHECK(params->n_planes >= 1 && params->n_planes < INT64_MAX / 4 && params->n >= 0,
+              GRV_E_ARG, "tree sum over %lld planes of %lld doubles", (long long)params->n_planes,
+              (long long)params->n);
     GRV_TRY(GRVI_CALLOC(&plan->node_counts, plan->n_ranks));
     GRV_TRY(GRVI_CALLOC(&plan->bytes, plan->n_ranks));
     GRV_TRY(count_nodes(plan, params));
@@ -180,16 +195,20 @@ static grv_status fill(grv_tree_sum *plan, const grv_tree_sum_params *params)
     status = list_nodes(plan, params, nodes);
     if (status == GRV_OK) list_additions(plan, nodes);
     grv_free(nodes);
-    plan->sliced = plan->n_ranks > 1 && plan->n_nodes * plan->n * (int64_t)sizeof(double) >= min_bytes_for_slices;
+    plan->sliced = plan->n_ranks > 1 &&
+                   plan->n_nodes * plan->n * (int64_t)sizeof(double) >= min_bytes_for_slices;
     for (int r = 0; r < plan->n_ranks; r++)
-        plan->bytes[r] = (plan->sliced ? slice_of(plan, r).count : plan->node_counts[r] * plan->n) * (int64_t)sizeof(double);
+        plan->bytes[r] = (plan->sliced ? slice_of(plan, r).count : plan->node_counts[r] * plan->n) *
+                         (int64_t)sizeof(double);
     return status;
 }
 
-grv_status grvi_tree_sum_create_dry(int n_ranks, int rank, const grv_tree_sum_params *params, grv_tree_sum **plan)
+grv_status grvi_tree_sum_create_dry(int n_ranks, int rank, const grv_tree_sum_params *params,
+                                    grv_tree_sum **plan)
 {
     GRV_TRY(GRVI_CALLOC(plan, 1));
-    **plan = (grv_tree_sum){.n_ranks = n_ranks, .rank = rank, .n_threads = params->n_threads, .n = params->n};
+    **plan = (grv_tree_sum){
+        .n_ranks = n_ranks, .rank = rank, .n_threads = params->n_threads, .n = params->n};
     const grv_status status = fill(*plan, params);
     if (status != GRV_OK) grv_tree_sum_destroy(plan);
     return status;
@@ -198,33 +217,40 @@ grv_status grvi_tree_sum_create_dry(int n_ranks, int rank, const grv_tree_sum_pa
 /* Every own node's slice r goes to rank r; slots of this rank's slice come from everybody. */
 static grv_status create_exchange(grv_tree_sum *plan)
 {
-    const int64_t word = (int64_t)sizeof(double), slice_bytes = slice_of(plan, plan->rank).count * word;
+    const int64_t word = (int64_t)sizeof(double),
+                  slice_bytes = slice_of(plan, plan->rank).count * word;
     const int64_t n_sends = plan->n_own * plan->n_ranks;
     grv_message *sends = NULL, *receives = NULL;
     grv_status status = GRVI_ALLOC(&sends, n_sends);
     if (status == GRV_OK) status = GRVI_ALLOC(&receives, plan->n_nodes);
     GRV_TRY_GOTO(grv_comm_agree(plan->comm, status));
     for (int64_t i = 0; i < n_sends; i++) {
-        const int peer = (int)((plan->rank + 1 + i / plan->n_own) % plan->n_ranks); /* not all to rank 0 first */
+        const int peer =
+            (int)((plan->rank + 1 + i / plan->n_own) % plan->n_ranks); /* not all to rank 0 first */
         const grv_range slice = slice_of(plan, peer);
-        sends[i] = (grv_message){.peer = peer, .offset = (i % plan->n_own * plan->n + slice.start) * word,
+        sends[i] = (grv_message){.peer = peer,
+                                 .offset = (i % plan->n_own * plan->n + slice.start) * word,
                                  .bytes = slice.count * word};
     }
     int64_t slot = 0;
     for (int r = 0; r < plan->n_ranks; r++)
         for (int64_t k = 0; k < plan->node_counts[r]; k++, slot++)
-            receives[slot] = (grv_message){.peer = r, .offset = slot * slice_bytes, .bytes = slice_bytes};
-    status = grv_exchange_create(plan->comm, n_sends, sends, plan->n_nodes, receives, &plan->exchange);
+            receives[slot] =
+                (grv_message){.peer = r, .offset = slot * slice_bytes, .bytes = slice_bytes};
+    status =
+        grv_exchange_create(plan->comm, n_sends, sends, plan->n_nodes, receives, &plan->exchange);
 done:
     grv_free(sends);
     grv_free(receives);
     return status;
 }
 
-grv_status grv_tree_sum_create(grv_comm *comm, const grv_tree_sum_params *params, grv_tree_sum **plan)
+grv_status grv_tree_sum_create(grv_comm *comm, const grv_tree_sum_params *params,
+                               grv_tree_sum **plan)
 {
     *plan = NULL;
-    grv_status status = grvi_tree_sum_create_dry(grv_comm_size(comm), grv_comm_rank(comm), params, plan);
+    grv_status status =
+        grvi_tree_sum_create_dry(grv_comm_size(comm), grv_comm_rank(comm), params, plan);
     status = grv_comm_agree(comm, status);
     if (status == GRV_OK) {
         (*plan)->comm = comm;
@@ -246,17 +272,27 @@ void grv_tree_sum_destroy(grv_tree_sum **plan)
     *plan = NULL;
 }
 
-int64_t grv_tree_sum_local_planes(const grv_tree_sum *plan) { return plan->n_local_planes; }
+int64_t grv_tree_sum_local_planes(const grv_tree_sum *plan)
+{
+    return plan->n_local_planes;
+}
 
 int64_t grv_tree_sum_scratch_bytes(const grv_tree_sum *plan)
 {
     if (plan->n_ranks == 1) return 0;
-    return plan->n_nodes * (plan->sliced ? slice_of(plan, plan->rank).count : plan->n) * (int64_t)sizeof(double);
+    return plan->n_nodes * (plan->sliced ? slice_of(plan, plan->rank).count : plan->n) *
+           (int64_t)sizeof(double);
 }
 
-int64_t grvi_tree_sum_own_nodes(const grv_tree_sum *plan) { return plan->n_own; }
+int64_t grvi_tree_sum_own_nodes(const grv_tree_sum *plan)
+{
+    return plan->n_own;
+}
 
-int64_t grvi_tree_sum_all_nodes(const grv_tree_sum *plan) { return plan->n_nodes; }
+int64_t grvi_tree_sum_all_nodes(const grv_tree_sum *plan)
+{
+    return plan->n_nodes;
+}
 
 static void add(int64_t n, const double *restrict from, double *restrict to)
 {
@@ -280,8 +316,10 @@ static void reduce_piece(void *argument, int thread, int64_t begin, int64_t end)
             const subtree *const own = &run->plan->own[k];
             double *const v = run->vectors + own->first * length + a;
             for (int64_t step = 1; step < own->count; step *= 2)
-                for (int64_t i = 0; i + step < own->count; i += 2 * step) add(n, v + (i + step) * length, v + i * length);
-            double *const packed = run->vectors + k * length + a; /* own->first >= k: it was read already */
+                for (int64_t i = 0; i + step < own->count; i += 2 * step)
+                    add(n, v + (i + step) * length, v + i * length);
+            double *const packed =
+                run->vectors + k * length + a; /* own->first >= k: it was read already */
             if (packed != v) memcpy(packed, v, (size_t)n * sizeof *v);
         }
     }
@@ -301,7 +339,8 @@ static void finish_piece(void *argument, int thread, int64_t begin, int64_t end)
         const int64_t n = grvi_min_i64(end - a, PIECE);
         for (int64_t k = 0; k < run->plan->n_additions; k++) {
             const addition *const step = &run->plan->additions[k];
-            add(n, run->vectors + step->from * run->length + a, run->vectors + step->to * run->length + a);
+            add(n, run->vectors + step->from * run->length + a,
+                run->vectors + step->to * run->length + a);
         }
     }
 }
@@ -326,7 +365,8 @@ grv_status grv_tree_sum_run(grv_tree_sum *plan, double *planes, double *result, 
         grvi_tree_sum_finish(plan, plan->n, nodes, result);
     } else {
         const grv_range slice = slice_of(plan, plan->rank);
-        GRV_TRY(grv_exchange_begin(plan->exchange, (const void *const[]){planes}, (void *const[]){nodes}));
+        GRV_TRY(grv_exchange_begin(plan->exchange, (const void *const[]){planes},
+                                   (void *const[]){nodes}));
         GRV_TRY(grv_exchange_end(plan->exchange));
         grvi_tree_sum_finish(plan, slice.count, nodes, nodes);
         GRV_TRY(grv_comm_all_gather(plan->comm, nodes, plan->bytes, result));

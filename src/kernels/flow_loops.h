@@ -429,22 +429,29 @@ static void NAME(half_sweep)(const grvi_flow_level *level, int colour, int64_t p
     }
 }
 
+INLINE void NAME(correct_range)(const NAME(pressure_row) *r, bool is_open, int64_t begin, int64_t end, REAL *restrict u0,
+                                REAL *restrict u1, REAL *restrict u2)
+{
+    const REAL *const x = r->x, *const x_low = r->x - 1, *const b0 = r->below0, *const b1 = r->below1;
+    const REAL *const l0 = r->l0, *const l1 = r->l1, *const l2 = r->l2;
+    const REAL c0 = r->c0, c1 = r->c1, c2 = r->c2;
+    for (int64_t k = begin; k < end; k++) {
+        u0[k] -= (is_open ? c0 : l0[k]) * (x[k] - b0[k]);
+        u1[k] -= (is_open ? c1 : l1[k]) * (x[k] - b1[k]);
+        u2[k] -= (is_open ? c2 : l2[k]) * (x[k] - x_low[k]);
+    }
+}
+
 static void NAME(correct)(const grvi_flow_level *level, void *const *velocity, int64_t plane)
 {
     const grvi_flow_grid *const g = &level->grid;
-    const int64_t n = g->n[2];
     for (int64_t j = 0; j < g->n[1]; j++) {
         const NAME(pressure_row) r = NAME(pressure_row_of)(level, plane, j);
         const int64_t at = row_offset(g, plane, j);
-        const REAL *const x = r.x, *const x_low = r.x - 1;
-        REAL *const restrict u0 = (REAL *)velocity[0] + at;
-        REAL *const restrict u1 = (REAL *)velocity[1] + at;
-        REAL *const restrict u2 = (REAL *)velocity[2] + at;
-        for (int64_t k = 0; k < n; k++) {
-            u0[k] -= r.l0[k] * (x[k] - r.below0[k]);
-            u1[k] -= r.l1[k] * (x[k] - r.below1[k]);
-            u2[k] -= r.l2[k] * (x[k] - x_low[k]);
-        }
+        REAL *const u0 = (REAL *)velocity[0] + at, *const u1 = (REAL *)velocity[1] + at, *const u2 = (REAL *)velocity[2] + at;
+        NAME(correct_range)(&r, false, 0, r.open.begin, u0, u1, u2);
+        NAME(correct_range)(&r, true, r.open.begin, r.open.end, u0, u1, u2);
+        NAME(correct_range)(&r, false, r.open.end, r.n, u0, u1, u2);
     }
 }
 

@@ -25,6 +25,14 @@ static int64_t points_of_tile(int64_t n_points, int64_t first) { return n_points
 GRVI_INLINE void act_forward_loop(const grvi_activation kind, int64_t n, const float *x, float *y)
 {
     int64_t i = 0;
+    for (; kind == GRVI_ACT_GELU && i + GROUP * GRVI_LANES <= n; i += GROUP * GRVI_LANES) {
+        vf v[GROUP];
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) v[j] = vf_load(x + i + j * GRVI_LANES);
+        vf_gelu_n(GROUP, v, v, NULL);
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) vf_store(y + i + j * GRVI_LANES, v[j]);
+    }
     for (; i + GRVI_LANES <= n; i += GRVI_LANES) vf_store(y + i, vf_activation(kind, vf_load(x + i)));
     if (i < n) vf_store_n(y + i, vf_activation(kind, vf_load_n(x + i, n - i)), n - i);
 }
@@ -41,6 +49,14 @@ static void act_forward(grvi_activation kind, int64_t n, const void *x, void *y)
 GRVI_INLINE void act_gradient_loop(const grvi_activation kind, int64_t n, const float *dy, const float *pre, float *g)
 {
     int64_t i = 0;
+    for (; kind == GRVI_ACT_GELU && i + GROUP * GRVI_LANES <= n; i += GROUP * GRVI_LANES) {
+        vf v[GROUP], slope[GROUP];
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) v[j] = vf_load(pre + i + j * GRVI_LANES);
+        vf_gelu_derivative_n(GROUP, v, slope);
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) vf_store(g + i + j * GRVI_LANES, vf_mul(vf_load(dy + i + j * GRVI_LANES), slope[j]));
+    }
     for (; i + GRVI_LANES <= n; i += GRVI_LANES) {
         vf_store(g + i, vf_mul(vf_load(dy + i), vf_activation_derivative(kind, vf_load(pre + i))));
     }
@@ -95,17 +111,17 @@ static void linear_weight_gradient(const grvi_linear *linear, int64_t n_points, 
     float *room = scratch;
     float *const x_tile = take(&room, c_in * T), *const g_tile = take(&room, c_out * T);
     float *const dw_sums = take(&room, c_in * c_out * GRVI_LANES), *const db_sums = take(&room, c_out * GRVI_LANES);
-    flush_sums(c_in * c_out + c_out, dw_sums, NULL);
+    flush_sums(c_in + 1, c_out, dw_sums, NULL, 0);
     int tiles = 0;
     for (int64_t p = 0; p < n_points; p += T) {
         const int64_t n = points_of_tile(n_points, p);
         tile_load(n, c_in, (const float *)x + p * c_in, x_tile);
         tile_load(n, c_out, (const float *)g + p * c_out, g_tile);
-        add_products(c_in, x_tile, c_out, g_tile, c_out, dw_sums);
+        add_products(c_in, x_tile, c_out, g_tile, dw_sums);
         add_rows(c_out, g_tile, db_sums);
         if (++tiles < GRVI_TILES_PER_SUM && p + T < n_points) continue;
-        flush_sums(c_in * c_out, dw_sums, dw);
-        flush_sums(c_out, db_sums, db);
+        flush_sums(c_in, c_out, dw_sums, dw, c_out);
+        flush_sums(1, c_out, db_sums, db, c_out);
         tiles = 0;
     }
 }
@@ -152,7 +168,9 @@ typedef struct mlp_workspace {
     float *x, *dx;                                         /* [c_in][T] */
     float *y, *g2;                                         /* [c_out][T] */
     float *value, *g1;                                     /* [GRVI_HIDDEN_BLOCK][T] */
-    float *weight1_sums, *bias1_sums, *weight2_sums, *bias2_sums; /* [shape of the gradient][GRVI_LANES] */
+    float *weight1_sums;              /* [hidden block][c_in][channels of the block][GRVI_LANES] */
+    float *weight2_sums;              /* [c_hidden][c_out][GRVI_LANES] */
+    float *bias1_sums, *bias2_sums;   /* [channels][GRVI_LANES] */
 } mlp_workspace;
 
 static mlp_workspace mlp_workspace_init(const grvi_mlp *mlp, float *room)
@@ -179,10 +197,14 @@ static mlp_workspace mlp_workspace_init(const grvi_mlp *mlp, float *room)
 /* Adds the float sums to *gradients and clears them. */
 static void mlp_flush(const grvi_mlp *mlp, const mlp_workspace *work, const grvi_mlp_gradients *gradients)
 {
-    flush_sums(mlp->c_in * mlp->c_hidden, work->weight1_sums, gradients->weight1);
-    flush_sums(mlp->c_hidden, work->bias1_sums, gradients->bias1);
-    flush_sums(mlp->c_hidden * mlp->c_out, work->weight2_sums, gradients->weight2);
-    flush_sums(mlp->c_out, work->bias2_sums, gradients->bias2);
+    const int64_t c_in = mlp->c_in, c_hidden = mlp->c_hidden, c_out = mlp->c_out;
+    for (int64_t h = 0; h < c_hidden; h += GRVI_HIDDEN_BLOCK) {
+        double *const total = gradients->weight1 == NULL ? NULL : gradients->weight1 + h;
+        flush_sums(c_in, channels_of_block(c_hidden, h), work->weight1_sums + h * c_in * GRVI_LANES, total, c_hidden);
+    }
+    flush_sums(1, c_hidden, work->bias1_sums, gradients->bias1, c_hidden);
+    flush_sums(c_hidden, c_out, work->weight2_sums, gradients->weight2, c_out);
+    flush_sums(1, c_out, work->bias2_sums, gradients->bias2, c_out);
 }
 
 /* One tile: from work->x and work->g2 = dy to work->dx and the sums. */
@@ -198,11 +220,11 @@ static void mlp_backward_tile(const grvi_mlp *mlp, const mlp_workspace *work)
         const int64_t n_hidden = channels_of_block(c_hidden, h);
         product(&work->layer1, 0, c_in, h, n_hidden, work->x, work->g1);
         tile_activate_with_slope(mlp->activation1, n_hidden, work->g1, work->value);
-        add_products(n_hidden, work->value, c_out, work->g2, c_out, work->weight2_sums + h * c_out * GRVI_LANES);
+        add_products(n_hidden, work->value, c_out, work->g2, work->weight2_sums + h * c_out * GRVI_LANES);
         product(&work->layer2_back, 0, c_out, h, n_hidden, work->g2, work->value);
         tile_multiply(n_hidden, work->value, work->g1);
         add_rows(n_hidden, work->g1, work->bias1_sums + h * GRVI_LANES);
-        add_products(c_in, work->x, n_hidden, work->g1, c_hidden, work->weight1_sums + h * GRVI_LANES);
+        add_products(c_in, work->x, n_hidden, work->g1, work->weight1_sums + h * c_in * GRVI_LANES);
         product(&work->layer1_back, h, n_hidden, 0, c_in, work->g1, work->dx);
     }
 }

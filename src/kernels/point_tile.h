@@ -191,13 +191,13 @@ GRVI_INLINE void sums_columns(const int n_b, int64_t n_a, const float *a, const 
     if (i < n_a) sums_block(1, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES);
 }
 
-/* sums[i * stride + j] over all rows of both tiles. */
-static void add_products(int64_t n_a, const float *a, int64_t n_b, const float *b, int64_t stride, float *sums)
+/* All rows of both tiles; sums [n_a][n_b][GRVI_LANES]. */
+static void add_products(int64_t n_a, const float *a, int64_t n_b, const float *b, float *sums)
 {
     int64_t j = 0;
-    for (; j + 3 <= n_b; j += 3) sums_columns(3, n_a, a, b + j * T, stride, sums + j * GRVI_LANES);
-    if (n_b - j == 2) sums_columns(2, n_a, a, b + j * T, stride, sums + j * GRVI_LANES);
-    if (n_b - j == 1) sums_columns(1, n_a, a, b + j * T, stride, sums + j * GRVI_LANES);
+    for (; j + 3 <= n_b; j += 3) sums_columns(3, n_a, a, b + j * T, n_b, sums + j * GRVI_LANES);
+    if (n_b - j == 2) sums_columns(2, n_a, a, b + j * T, n_b, sums + j * GRVI_LANES);
+    if (n_b - j == 1) sums_columns(1, n_a, a, b + j * T, n_b, sums + j * GRVI_LANES);
 }
 
 /* sums[j] over the rows of one tile: gradients of biases. */
@@ -213,39 +213,40 @@ static void add_rows(int64_t n, const float *tile, float *sums)
     }
 }
 
-/* total[i] += the lanes of sums[i], pairwise in double; sums become zero. total may be NULL. */
-static void flush_sums(int64_t n, float *sums, double *total)
+/* total[row * stride + i] += the lanes of sums[row][i], pairwise in double; sums become zero. total may be NULL. */
+static void flush_sums(int64_t n_rows, int64_t n, float *sums, double *total, int64_t stride)
 {
-    for (int64_t i = 0; i < n && total != NULL; i++) {
-        double part[GRVI_LANES];
-        for (int l = 0; l < GRVI_LANES; l++) part[l] = (double)sums[i * GRVI_LANES + l];
+    for (int64_t row = 0; row < n_rows && total != NULL; row++) {
+        for (int64_t i = 0; i < n; i++) {
+            double part[GRVI_LANES];
+            for (int l = 0; l < GRVI_LANES; l++) part[l] = (double)sums[(row * n + i) * GRVI_LANES + l];
 #pragma GCC unroll 4
-        for (int half = GRVI_LANES / 2; half > 0; half /= 2) {
-            for (int l = 0; l < half; l++) part[l] += part[l + half];
+            for (int half = GRVI_LANES / 2; half > 0; half /= 2) {
+                for (int l = 0; l < half; l++) part[l] += part[l + half];
+            }
+            total[row * stride + i] += part[0];
         }
-        total[i] += part[0];
     }
-    memset(sums, 0, (size_t)(n * GRVI_LANES) * sizeof(float));
+    memset(sums, 0, (size_t)(n_rows * n * GRVI_LANES) * sizeof(float));
 }
 
 /* ---- activations on n channels of a tile ---- */
 
-/* GELU and its derivative together: the tail and the clamped magnitude are shared. */
-GRVI_INLINE vf gelu_with_slope(vf x, vf *slope)
-{
-    const vf t = vf_gelu_magnitude(x), one = vf_set1(1.0f);
-    const vf tail = vf_normal_tail(t), d = vf_mul(tail, vf_fnma(t, vf_normal_hazard(t), one));
-    *slope = vf_select_positive(x, vf_sub(one, d), d);
-    return vf_fnma(t, tail, vf_relu(x));
-}
+enum { GROUP = GRVI_ACTIVATION_GROUP };
+_Static_assert(TILE_VECTORS % GRVI_ACTIVATION_GROUP == 0, "a channel of a tile is a whole number of groups");
 
 GRVI_INLINE void activate_with_slope(const grvi_activation kind, int64_t n, float *restrict x, float *restrict value)
 {
-    for (int64_t i = 0; i < n * T; i += GRVI_LANES) {
-        const vf old = vf_load(x + i);
-        vf slope = vf_activation_derivative(kind, old);
-        vf_store(value + i, kind == GRVI_ACT_GELU ? gelu_with_slope(old, &slope) : vf_activation(kind, old));
-        vf_store(x + i, slope);
+    for (int64_t i = 0; i < n * T; i += GROUP * GRVI_LANES) {
+        vf old[GROUP], new[GROUP], slope[GROUP];
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) old[j] = vf_load(x + i + j * GRVI_LANES);
+        if (kind == GRVI_ACT_GELU) vf_gelu_n(GROUP, old, new, slope);
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) {
+            vf_store(value + i + j * GRVI_LANES, kind == GRVI_ACT_GELU ? new[j] : vf_activation(kind, old[j]));
+            vf_store(x + i + j * GRVI_LANES, kind == GRVI_ACT_GELU ? slope[j] : vf_activation_derivative(kind, old[j]));
+        }
     }
 }
 

@@ -12,7 +12,7 @@ static const double reynolds = 100;
 static const double sphere_drag = 1.09, circle_drag = 1.34, circle_strouhal = 0.165;
 static const double drag_bound = 0.10, strouhal_bound = 0.05;
 /* convective times diameter / velocity */
-static const double sphere_time = 30, sphere_averaged = 5, circle_time = 180, circle_averaged = 70;
+static const double sphere_time = 30, sphere_averaged = 5, circle_time = 140, circle_averaged = 60;
 
 /* Domain and control volume in diameters; direction 1 of the circle has one cell. */
 typedef struct body_case {
@@ -32,10 +32,10 @@ static const body_case sphere_case = {.name = "sphere",
                                       .averaged = sphere_averaged,
                                       .area = 3.14159265358979323846 / 4};
 static const body_case circle_case = {.name = "circle",
-                                      .size = {36, 0, 32},
-                                      .centre = {12, 0, 16},
-                                      .low = {10, 0, 14},
-                                      .high = {16, 0, 18},
+                                      .size = {28, 0, 22},
+                                      .centre = {9, 0, 11},
+                                      .low = {7, 0, 9},
+                                      .high = {13, 0, 13},
                                       .is_plane = true,
                                       .time = circle_time,
                                       .averaged = circle_averaged,

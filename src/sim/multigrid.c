@@ -154,6 +154,15 @@ static void coarsen_faces(const grvi_flow_level *fine, grvi_flow_level *coarse, 
     }
 }
 
+/* Shortens a run to whole vectors, so that neither it nor what is left of the row ends in single cells; none if too short to pay. */
+static grvi_flow_range whole_vectors(grvi_flow_range run, int64_t n)
+{
+    enum { VECTOR = 8, SHORTEST = 16 };
+    const int32_t begin = (run.begin + VECTOR - 1) / VECTOR * VECTOR;
+    const int32_t end = run.end == n ? run.end : run.end / VECTOR * VECTOR;
+    return end - begin < SHORTEST ? (grvi_flow_range){0, 0} : (grvi_flow_range){begin, end};
+}
+
 /* The longest run of cells of a row whose six coefficients are the uniform ones, and the inverse diagonals of the row. */
 static grvi_flow_range scan_row(const grvi_flow_level *level, bool is_double, int64_t row)
 {
@@ -175,7 +184,7 @@ static grvi_flow_range scan_row(const grvi_flow_level *level, bool is_double, in
         run.end = (int32_t)(k + 1);
         if (run.end - run.begin > best.end - best.begin) best = run;
     }
-    return best;
+    return whole_vectors(best, g->n[2]);
 }
 
 static void scan_level(grvi_flow_level *level, grvi_flow_range *open, bool is_double)

@@ -25,7 +25,7 @@ static grv_status refuse_v2(grvi_kv *kv, const char *path)
         bool exists = false;
         GRV_TRY_GOTO(key_of(path, names[i], &key));
         GRV_TRY_GOTO(grvi_kv_exists(kv, key.data, &exists));
-        GRV_CHECK_GOTO(!exists, GRV_E_UNSUPPORTED, "'%s' is Zarr version 2 (%s); only version 3 (zarr.json) is read", path, names[i]);
+        GRV_CHECK_GOTO(!exists, GRV_E_UNSUPPORTED, "'%s' is Zarr version 2 (%s); only version 3 (zarr.json) is read", path[0] != '\0' ? path : "/", names[i]);
     }
 done:
     grvi_text_fini(&key);

@@ -189,7 +189,7 @@ static void check_convergence(const int64_t n[3], const bool periodic[3], double
     if (result.cycles > most_cycles)
         print_message("%lld x %lld x %lld: %d cycles\n", (long long)n[0], (long long)n[1], (long long)n[2], result.cycles);
     assert_true(result.cycles <= most_cycles);
-    print_message("err %g\n", relative_error(&mg, waves));
+    assert_true(relative_error(&mg, waves) < 1e-5); /* both sides of a narrow gap differ by a constant that is seen last */
     grvi_multigrid_fini(&mg);
 }
 

@@ -87,6 +87,7 @@ static void test_threads_and_precision(void **state)
     sample *const one = malloc(sizeof *one), *const two = malloc(sizeof *two);
     assert_true(one != NULL && two != NULL);
     grv_flow_sample_params p = small_params();
+    p.tolerance = 1e-5;
     assert_int_equal(run(&p, one, NULL), GRV_OK);
     p.n_threads = 2;
     assert_int_equal(run(&p, two, NULL), GRV_OK);
@@ -97,8 +98,7 @@ static void test_threads_and_precision(void **state)
     double far = 0;
     for (int i = 0; i < CELLS; i++)
         for (int t = 0; t < FRAMES; t++) far = fmax(far, fabs((double)one->target[i][t] - (double)two->target[i][t]));
-    print_message("far %g\n", far);
-    assert_true(far > 0 && far < 0.02); /* the pressure's tolerance, and clipping of what grows from rounding */
+    assert_true(far > 0 && far < 0.005); /* of values up to 1: rounding, as it grows in a wake */
     free(one);
     free(two);
 }
