@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "grove/comm.h"
 #include "grove/config.h"
 #include "grove/log.h"
 
@@ -52,6 +53,10 @@ typedef struct grvc_session {
  * makes the log. Returns GRVC_CONTINUE, or the exit code after --help (printed) or an error (printed on rank 0). grvc_end is
  * called in the first case only. */
 int grvc_begin(grvc_session *session, int argc, char **argv);
+
+/* All ranks of the launcher (MPI starts, the log knows its rank), or this process alone. Collective. Afterwards grvc_ranks_end. */
+grv_status grvc_ranks_begin(grvc_session *session, grv_comm **comm) GRV_MUST_CHECK;
+void grvc_ranks_end(grv_comm **comm);
 
 /* Makes the log again for this rank, which then is session->rank. */
 grv_status grvc_set_rank(grvc_session *session, int rank) GRV_MUST_CHECK;

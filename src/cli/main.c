@@ -8,6 +8,8 @@
 
 /* In the order in which a user meets them. */
 static const grvc_command commands[] = {
+    {"simulate", "makes a data set of flows around a sphere", grvc_simulate},
+    {"train", "trains a network on a data set, on any number of ranks", grvc_train},
     {"store", "lists and describes stored arrays and data sets", grvc_store},
     {"info", "version, build, libraries, instruction set, cores", grvc_info},
 };
