@@ -36,11 +36,11 @@ typedef struct grv_train_state {
     grv_epoch *history;         /**< [n_history], owned: grv_train_state_fini */
 } grv_train_state;
 
-/** An empty state. */
+/** An empty state. Not collective. */
 GRV_API grv_train_state grv_train_state_init(void);
-/** Frees the history. */
+/** Frees the history. Not collective. */
 GRV_API void grv_train_state_fini(grv_train_state *state);
-/** Appends an epoch to the history. @errors GRV_E_NOMEM */
+/** Appends an epoch to the history. Not collective. @errors GRV_E_NOMEM */
 GRV_API grv_status grv_train_state_append(grv_train_state *state, const grv_epoch *epoch) GRV_MUST_CHECK;
 
 /** Writes the folder aside and renames it; an older one of that path is replaced, and is there until then.

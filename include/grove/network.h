@@ -23,6 +23,7 @@ typedef struct grv_network_params {
     bool loss;          /**< with a target: for training and evaluation */
 } grv_network_params;
 
+/** A network on one rank. */
 typedef struct grv_network grv_network;
 
 /** Builds, fuses, differentiates, plans, and takes memory. Parameters start at zero: initialise or load them.
@@ -46,8 +47,9 @@ GRV_API float *grv_network_parameters(grv_network *network);
 GRV_API float *grv_network_gradients(grv_network *network);
 /** Planes of the input that this rank works on, the same as those of target and output. Not collective. */
 GRV_API grv_range grv_network_planes(const grv_network *network);
-/** Numbers of this rank's part of one sample's input, and of its output. Not collective. */
+/** Numbers of this rank's part of one sample's input. Not collective. */
 GRV_API int64_t grv_network_input_count(const grv_network *network);
+/** Likewise of its output. Not collective. */
 GRV_API int64_t grv_network_output_count(const grv_network *network);
 
 /** Draws all parameters from their distributions; number i of tensor p depends on (seed, p, i) only, i in canonical order. Not collective. */
