@@ -543,11 +543,13 @@ static void test_independence(void **state)
 static void test_large(void **state)
 {
     (void)state;
-    static const shape large[] = {{2, {2, 1500}, {1, 40}},
-                                  {3, {2, 40, 96}, {1, 3, 3}},
-                                  {4, {2, 3, 130, 20}, {1, 1, 3, 2}},
-                                  {4, {2, 2, 9, 70}, {1, 1, 2, 3}}};
-    static const int64_t channels[] = {64, 20, 12, 33};
+    static const shape large[] = {
+        {2, {2, 1500}, {1, 40}},
+        {3, {2, 40, 96}, {1, 3, 3}},
+        {4, {2, 3, 130, 20}, {1, 1, 3, 2}},
+        {4, {2, 2, 9, 70}, {1, 1, 2, 3}},
+        {2, {2, 70}, {1, 36}}}; /* rows 1 KiB multiples apart, both ways */
+    static const int64_t channels[] = {64, 20, 12, 33, 256};
     for (int isa = GRVI_ISA_AVX2; isa < GRVI_ISA_COUNT; isa++) {
         if (!grvi_isa_usable((grvi_isa)isa)) continue;
         for (int i = 0; i < 4; i++) {
