@@ -16,7 +16,8 @@ static void fill_tables(void)
         tables[0][i] = c;
     }
     for (uint32_t i = 0; i < 256; i++) {
-        for (int k = 1; k < 8; k++) tables[k][i] = (tables[k - 1][i] >> 8) ^ tables[0][tables[k - 1][i] & 0xffU];
+        for (int k = 1; k < 8; k++)
+            tables[k][i] = (tables[k - 1][i] >> 8) ^ tables[0][tables[k - 1][i] & 0xffU];
     }
 }
 
@@ -29,8 +30,9 @@ uint32_t grvi_crc32c(const void *data, int64_t n)
         uint64_t word = 0;
         memcpy(&word, p, 8);
         word ^= crc;
-        crc = tables[7][word & 0xff] ^ tables[6][(word >> 8) & 0xff] ^ tables[5][(word >> 16) & 0xff] ^
-              tables[4][(word >> 24) & 0xff] ^ tables[3][(word >> 32) & 0xff] ^ tables[2][(word >> 40) & 0xff] ^
+        crc = tables[7][word & 0xff] ^ tables[6][(word >> 8) & 0xff] ^
+              tables[5][(word >> 16) & 0xff] ^ tables[4][(word >> 24) & 0xff] ^
+              tables[3][(word >> 32) & 0xff] ^ tables[2][(word >> 40) & 0xff] ^
               tables[1][(word >> 48) & 0xff] ^ tables[0][word >> 56];
     }
     for (; n > 0; n--, p++) crc = (crc >> 8) ^ tables[0][(crc ^ *p) & 0xffU];

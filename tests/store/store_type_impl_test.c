@@ -22,8 +22,10 @@ static void test_half(void **state)
         }
         assert_int_equal(grvi_half_from_double(value), bits);
         if ((bits & 0x7fff) >= 0x7bff) continue; /* no finite neighbour above */
-        const double next = grvi_half_to_double((uint16_t)(bits + 1)), middle = 0.5 * (value + next);
-        assert_int_equal(grvi_half_from_double(middle), bits + (bits & 1)); /* the even one of the two */
+        const double next = grvi_half_to_double((uint16_t)(bits + 1)),
+                     middle = 0.5 * (value + next);
+        assert_int_equal(grvi_half_from_double(middle),
+                         bits + (bits & 1)); /* the even one of the two */
         assert_int_equal(grvi_half_from_double(middle + (next - value) * 0.01), bits + 1);
         assert_int_equal(grvi_half_from_double(middle - (next - value) * 0.01), bits);
     }
