@@ -61,7 +61,8 @@ typedef bool grv_bench_progress(void *user, double done, const char *what);
  * @param n_threads  >= 1
  * @param progress  may be NULL
  * @errors GRV_E_ARG, GRV_E_NOMEM, GRV_E_NUMERIC, GRV_E_INTERRUPTED */
-GRV_API grv_status grv_flow_validate(int cells_per_diameter, int n_threads, grv_bench_progress *progress, void *user,
+GRV_API grv_status grv_flow_validate(int cells_per_diameter, int n_threads,
+                                     grv_bench_progress *progress, void *user,
                                      grv_bench_result *result) GRV_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -28,42 +28,29 @@ enum {
     TILE_ROWS = GRVI_REGISTERS == 32 ? 13 : 6,
     TILE_PAIRS = GRVI_REGISTERS == 32 ? 6 : 3,
     CHUNK_FLOATS = 5120,  /* of transformed values that wait for the next step in first-level cache: 20 KiB */
+    STRIPS_FLOATS = 2048, /* of rows that go through all tiles before the next ones: 8 KiB */
+    CACHE_LINE = 16,      /* floats */
     PANEL_PAD = STRIP,    /* floats that may be read or rewritten behind a buffer */
 };
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Rows base, base + first, base + first + step, base + first + 2 step, ...: the cosine rows of an axis are 0, 1, 3, 5, ...
- * and its sine rows 2, 4, 6, ... */
-typedef struct rows {
-    float *base;
-    int64_t first, step;
-} rows;
+/* Some strips of columns side by side on their way along an axis: rows of count * STRIP floats, `stride` floats apart, and
+ * what follows, whose rows the first tile prefetches. */
+typedef struct strips {
+    const float *data, *next;
+    int64_t stride, count;
+} strips;
 
-static rows cos_rows(float *base, int64_t stride) { return (rows){base, stride, 2 * stride}; }
-static rows sin_rows(float *base, int64_t stride) { return (rows){base + 2 * stride, 2 * stride, 2 * stride}; }
+/* What a tile needs to know of its axis. */
+typedef struct transform_axis {
+    const grvi_axis_modes *modes;
+    const grvi_axis_tables *tables;
+    float *strip_in, *strip_out; /* scratch: [n][STRIP] each */
+} transform_axis;
 
-GRVI_INLINE float *row_at(rows r, int64_t i) { return i == 0 ? r.base : r.base + r.first + (i - 1) * r.step; }
-
-/* ---- forward ---- */
-
-/* What a strip of columns needs on its way: the caller's rows and the packed folded rows. */
-typedef struct forward_strip {
-    const float *in;   /* [n] rows of STRIP floats, in_stride apart */
-    int64_t in_stride;
-    const float *next; /* the strip that follows: its rows are prefetched */
-    float *folded;     /* [n][STRIP]: e_0 .. e_{p-1}, o_1 .. o_q */
-} forward_strip;
-
-GRVI_INLINE void store_tile(const int n_rows, vf acc[][2], rows out, int64_t first_row)
-{
-    UNROLL
-    for (int r = 0; r < n_rows; r++) {
-        float *const p = row_at(out, first_row + r);
-        vf_store(p, acc[r][0]);
-        vf_store(p + GRVI_LANES, acc[r][1]);
-    }
-}
+GRVI_INLINE void prefetch(const float *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+GRVI_INLINE void prefetch_far(const float *p) { _mm_prefetch((const char *)p, _MM_HINT_T1); } /* into the second level */
 
 GRVI_INLINE void multiply_add(const int n_rows, vf acc[][2], const float *coefficients, vf x0, vf x1)
 {
@@ -75,70 +62,7 @@ GRVI_INLINE void multiply_add(const int n_rows, vf acc[][2], const float *coeffi
     }
 }
 
-/* out[r] = sum_j table[j][r] in[j], j < n, in packed; table rows are table_stride apart. */
-GRVI_INLINE void product_tile(const int n_rows, const float *table, int64_t table_stride, int64_t n, const float *in, rows out,
-                              int64_t first_row)
-{
-    vf acc[TILE_ROWS][2];
-    UNROLL
-    for (int r = 0; r < n_rows; r++) acc[r][0] = acc[r][1] = vf_zero();
-    for (int64_t j = 0; j < n; j++) {
-        multiply_add(n_rows, acc, table, vf_load(in), vf_load(in + GRVI_LANES));
-        table += table_stride;
-        in += STRIP;
-    }
-    store_tile(n_rows, acc, out, first_row);
-}
-
-/* The first cosine rows of a strip, folding on the way. */
-GRVI_INLINE void folding_tile(const int n_rows, const grvi_axis_tables *t, int64_t n, int64_t table_stride, const forward_strip *s,
-                              rows out)
-{
-    const float *table = t->forward_cos, *up = s->in, *down = s->in + n * s->in_stride, *ahead_up = s->next,
-                *ahead_down = s->next + n * s->in_stride;
-    float *e = s->folded, *o = s->folded + t->n_cos_points * STRIP;
-    vf acc[TILE_ROWS][2];
-    const vf v0 = vf_load(up), v1 = vf_load(up + GRVI_LANES);
-    vf_store(e, v0);
-    vf_store(e + GRVI_LANES, v1);
-    UNROLL
-    for (int r = 0; r < n_rows; r++) { /* cos 0 = 1 */
-        acc[r][0] = v0;
-        acc[r][1] = v1;
-    }
-    _mm_prefetch((const char *)ahead_up, _MM_HINT_T0);
-    for (int64_t j = 0; j < t->n_pairs; j++) {
-        up += s->in_stride;
-        down -= s->in_stride;
-        ahead_up += s->in_stride;
-        ahead_down -= s->in_stride;
-        table += table_stride;
-        e += STRIP;
-        _mm_prefetch((const char *)ahead_up, _MM_HINT_T0);
-        _mm_prefetch((const char *)ahead_down, _MM_HINT_T0);
-        const vf u0 = vf_load(up), u1 = vf_load(up + GRVI_LANES), d0 = vf_load(down), d1 = vf_load(down + GRVI_LANES);
-        const vf e0 = vf_add(u0, d0), e1 = vf_add(u1, d1);
-        vf_store(e, e0);
-        vf_store(e + GRVI_LANES, e1);
-        vf_store(o, vf_sub(u0, d0));
-        vf_store(o + GRVI_LANES, vf_sub(u1, d1));
-        o += STRIP;
-        multiply_add(n_rows, acc, table, e0, e1);
-    }
-    if (t->n_cos_points > t->n_pairs + 1) { /* j = n/2 has no partner */
-        up += s->in_stride;
-        e += STRIP;
-        const vf u0 = vf_load(up), u1 = vf_load(up + GRVI_LANES);
-        vf_store(e, u0);
-        vf_store(e + GRVI_LANES, u1);
-        _mm_prefetch((const char *)(ahead_up + s->in_stride), _MM_HINT_T0);
-        multiply_add(n_rows, acc, table + table_stride, u0, u1);
-    }
-    store_tile(n_rows, acc, out, 0);
-}
-
-/* Calls TILE(n) with the constant n == count, 1 <= count <= 13. Cases above the largest tile are never reached; the
- * compiler drops them where TILE tests the constant. */
+/* Calls TILE(n) with the constant n == count, 1 <= count <= 13; TILE tests the constant against the largest tile. */
 #define WITH_CONSTANT(count, TILE)                                                                 \
     switch (count) {                                                                               \
     case 1: TILE(1); break;                                                                        \
@@ -156,200 +80,217 @@ GRVI_INLINE void folding_tile(const int n_rows, const grvi_axis_tables *t, int64
     default: TILE(13); break;                                                                      \
     }
 
-static void product_rows(int64_t n_rows, const float *table, int64_t table_stride, int64_t n, const float *in, rows out,
-                         int64_t first_row)
+/* n_rows rows in tiles of nearly equal size, larger ones first: where tile i of n_tiles starts. */
+GRVI_INLINE int64_t tile_start(int64_t n_rows, int64_t n_tiles, int64_t i) { return (n_rows * i + n_tiles - 1) / n_tiles; }
+
+/* ---- forward ---- */
+
+typedef enum row_kind { FIRST_COSINES, COSINES, SINES } row_kind; /* FIRST_COSINES: from k = 0 on */
+
+/* Rows [first, first + n_rows) of the cosines (from k = 0) or of the sines (from k = 1). */
+GRVI_INLINE void forward_tile(const int n_rows, const row_kind kind, const transform_axis *axis, const strips *in, int64_t first,
+                              float *out, int64_t out_stride)
+{
+    const grvi_axis_tables *const t = axis->tables;
+    const int64_t n = axis->modes->n, stride = in->stride, n_pairs = t->n_pairs;
+    const bool has_middle = t->n_cos_points > n_pairs + 1; /* j = n/2 has no partner */
+    const int64_t table_stride = kind == SINES ? axis->modes->n_sin : axis->modes->n_cos;
+    const float *const table_1 = kind == SINES ? t->forward_sin + first : t->forward_cos + table_stride + first; /* of j = 1 */
+    out += (2 * first + (kind == SINES ? 2 : -1)) * out_stride;
+    for (int64_t q = 0; q < in->count * STRIP; q += STRIP) {
+        const float *up = in->data + q, *down = up + n * stride, *ahead = in->next + q, *ahead_down = ahead + n * stride;
+        const float *table = table_1;
+        vf acc[TILE_ROWS][2];
+        const vf v0 = vf_load(up), v1 = vf_load(up + GRVI_LANES);
+        UNROLL
+        for (int r = 0; r < n_rows; r++) { /* j = 0: cos 0 = 1, sin 0 = 0 */
+            acc[r][0] = kind == SINES ? vf_zero() : v0;
+            acc[r][1] = kind == SINES ? vf_zero() : v1;
+        }
+        if (kind == FIRST_COSINES) prefetch(ahead);
+        for (int64_t j = 0; j < n_pairs; j++) {
+            up += stride;
+            down -= stride;
+            if (kind == FIRST_COSINES) {
+                ahead += stride;
+                ahead_down -= stride;
+                prefetch(ahead);
+                prefetch(ahead_down);
+            }
+            const vf u0 = vf_load(up), u1 = vf_load(up + GRVI_LANES), d0 = vf_load(down), d1 = vf_load(down + GRVI_LANES);
+            if (kind == SINES)
+                multiply_add(n_rows, acc, table, vf_sub(u0, d0), vf_sub(u1, d1));
+            else
+                multiply_add(n_rows, acc, table, vf_add(u0, d0), vf_add(u1, d1));
+            table += table_stride;
+        }
+        if (kind != SINES && has_middle)
+            multiply_add(n_rows, acc, table, vf_load(up + stride), vf_load(up + stride + GRVI_LANES));
+        UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            float *const row = out + q + (kind == FIRST_COSINES && r == 0 ? 1 : 2 * r) * out_stride;
+            vf_store(row, acc[r][0]);
+            vf_store(row + GRVI_LANES, acc[r][1]);
+        }
+    }
+}
+
+static void forward_rows(int64_t n_rows, row_kind kind, const transform_axis *axis, const strips *in, int64_t first, float *out,
+                         int64_t out_stride)
 {
 #define TILE(count)                                                                                \
-    if ((count) <= TILE_ROWS) product_tile(count, table, table_stride, n, in, out, first_row)
+    if ((count) <= TILE_ROWS) {                                                                    \
+        if (kind == FIRST_COSINES)                                                                 \
+            forward_tile(count, FIRST_COSINES, axis, in, first, out, out_stride);                  \
+        else if (kind == COSINES)                                                                  \
+            forward_tile(count, COSINES, axis, in, first, out, out_stride);                        \
+        else                                                                                       \
+            forward_tile(count, SINES, axis, in, first, out, out_stride);                          \
+    }
     WITH_CONSTANT(n_rows, TILE)
 #undef TILE
 }
 
-static void folding_rows(int64_t n_rows, const grvi_axis_tables *t, int64_t n, int64_t table_stride, const forward_strip *s, rows out)
+static void forward_strips(const transform_axis *axis, const strips *in, float *out, int64_t out_stride)
 {
-#define TILE(count)                                                                                \
-    if ((count) <= TILE_ROWS) folding_tile(count, t, n, table_stride, s, out)
-    WITH_CONSTANT(n_rows, TILE)
-#undef TILE
-}
-
-/* Rows [0, n_rows) in tiles of nearly equal size: where tile i of n_tiles starts. */
-static int64_t tile_start(int64_t n_rows, int64_t n_tiles, int64_t i) { return n_rows * i / n_tiles; }
-
-static void forward_full_strip(const grvi_axis_modes *axis, const grvi_axis_tables *t, const forward_strip *s, float *out,
-                               int64_t out_stride)
-{
-    const int64_t cos_tiles = grvi_ceil_div(axis->n_cos, TILE_ROWS), sin_tiles = grvi_ceil_div(axis->n_sin, TILE_ROWS);
-    const rows cosines = cos_rows(out, out_stride), sines = sin_rows(out, out_stride);
-    folding_rows(tile_start(axis->n_cos, cos_tiles, 1), t, axis->n, axis->n_cos, s, cosines);
-    for (int64_t i = 1; i < cos_tiles; i++) {
-        const int64_t r = tile_start(axis->n_cos, cos_tiles, i);
-        product_rows(tile_start(axis->n_cos, cos_tiles, i + 1) - r, t->forward_cos + r, axis->n_cos, t->n_cos_points, s->folded,
-                     cosines, r);
+    const int64_t n_cos = axis->modes->n_cos, n_sin = axis->modes->n_sin;
+    const int64_t cos_tiles = grvi_ceil_div(n_cos, TILE_ROWS), sin_tiles = grvi_ceil_div(n_sin, TILE_ROWS);
+    for (int64_t i = 0; i < cos_tiles; i++) {
+        const int64_t first = tile_start(n_cos, cos_tiles, i), end = tile_start(n_cos, cos_tiles, i + 1);
+        forward_rows(end - first, i == 0 ? FIRST_COSINES : COSINES, axis, in, first, out, out_stride);
     }
     for (int64_t i = 0; i < sin_tiles; i++) {
-        const int64_t r = tile_start(axis->n_sin, sin_tiles, i);
-        product_rows(tile_start(axis->n_sin, sin_tiles, i + 1) - r, t->forward_sin + r, axis->n_sin, t->n_pairs,
-                     s->folded + t->n_cos_points * STRIP, sines, r);
+        const int64_t first = tile_start(n_sin, sin_tiles, i), end = tile_start(n_sin, sin_tiles, i + 1);
+        forward_rows(end - first, SINES, axis, in, first, out, out_stride);
     }
 }
 
 /* ---- inverse ---- */
 
-typedef struct inverse_strip {
-    const float *in; /* [n_rows] rows of STRIP floats, in_stride apart, in the order C_0, C_1, S_1, ... */
-    int64_t in_stride;
-    const float *next; /* the strip that follows: its rows are prefetched by the tile that packs */
-    float *packed;     /* where that tile leaves the rows, STRIP apart */
-} inverse_strip;
-
-/* Points j = first .. first + n_points - 1 and their partners. pack: read s->in and fill s->packed; else read s->packed. */
-GRVI_INLINE void inverse_tile(const int n_points, const bool pack, const grvi_axis_modes *axis, const grvi_axis_tables *t,
-                              const inverse_strip *s, float *out, int64_t out_stride, int64_t first)
+/* Points j = first .. first + n_points - 1 and their partners. */
+GRVI_INLINE void inverse_tile(const int n_points, const bool fetch, const transform_axis *axis, const strips *in, int64_t first,
+                              float *out, int64_t out_stride)
 {
-    const int64_t stride = pack ? s->in_stride : STRIP;
-    const float *in = pack ? s->in : s->packed, *ahead = s->next;
-    float *packed = s->packed;
-    const float *cos_table = t->inverse_cos + first, *sin_table = t->inverse_sin + first;
-    vf c[TILE_PAIRS][2], sn[TILE_PAIRS][2];
-    const vf c0 = vf_load(in), c1 = vf_load(in + GRVI_LANES);
-    if (pack) {
-        vf_store(packed, c0);
-        vf_store(packed + GRVI_LANES, c1);
-        _mm_prefetch((const char *)ahead, _MM_HINT_T0);
-    }
-    UNROLL
-    for (int r = 0; r < n_points; r++) {
-        c[r][0] = c0;
-        c[r][1] = c1;
-        sn[r][0] = sn[r][1] = vf_zero();
-    }
-    for (int64_t k = 0; k < axis->n_sin; k++) {
-        in += 2 * stride;
-        cos_table += t->n_cos_points;
-        const vf x0 = vf_load(in - stride), x1 = vf_load(in - stride + GRVI_LANES), y0 = vf_load(in), y1 = vf_load(in + GRVI_LANES);
-        if (pack) {
-            vf_store(packed + STRIP, x0);
-            vf_store(packed + STRIP + GRVI_LANES, x1);
-            packed += 2 * STRIP;
-            vf_store(packed, y0);
-            vf_store(packed + GRVI_LANES, y1);
-            ahead += 2 * stride;
-            _mm_prefetch((const char *)(ahead - stride), _MM_HINT_T0);
-            _mm_prefetch((const char *)ahead, _MM_HINT_T0);
+    const grvi_axis_tables *const t = axis->tables;
+    const int64_t n = axis->modes->n, n_sin = axis->modes->n_sin, stride = in->stride, table_stride = t->n_cos_points;
+    const bool has_middle = axis->modes->n_cos > n_sin + 1; /* the cosine at n/2 */
+    for (int64_t q = 0; q < in->count * STRIP; q += STRIP) {
+        const float *x = in->data + q, *ahead = in->next + q, *cos_table = t->inverse_cos + first, *sin_table = t->inverse_sin + first;
+        vf c[TILE_PAIRS][2], s[TILE_PAIRS][2];
+        UNROLL
+        for (int r = 0; r < n_points; r++) { /* k = 0 */
+            c[r][0] = vf_load(x);
+            c[r][1] = vf_load(x + GRVI_LANES);
+            s[r][0] = s[r][1] = vf_zero();
         }
-        multiply_add(n_points, c, cos_table, x0, x1);
-        multiply_add(n_points, sn, sin_table, y0, y1);
-        sin_table += t->n_cos_points;
-    }
-    if (axis->n_cos > axis->n_sin + 1) { /* the cosine at n/2 */
-        cos_table += t->n_cos_points;
-        in += stride;
-        const vf x0 = vf_load(in), x1 = vf_load(in + GRVI_LANES);
-        if (pack) {
-            vf_store(packed + STRIP, x0);
-            vf_store(packed + STRIP + GRVI_LANES, x1);
+        if (fetch) prefetch(ahead);
+        for (int64_t k = 0; k < n_sin; k++) {
+            x += 2 * stride;
+            cos_table += table_stride;
+            if (fetch) {
+                ahead += 2 * stride;
+                prefetch(ahead - stride);
+                prefetch(ahead);
+            }
+            multiply_add(n_points, c, cos_table, vf_load(x - stride), vf_load(x - stride + GRVI_LANES));
+            multiply_add(n_points, s, sin_table, vf_load(x), vf_load(x + GRVI_LANES));
+            sin_table += table_stride;
         }
-        multiply_add(n_points, c, cos_table, x0, x1);
-    }
-    UNROLL
-    for (int r = 0; r < n_points; r++) {
-        const int64_t j = first + r;
-        float *const up = out + j * out_stride;
-        vf_store(up, vf_add(c[r][0], sn[r][0]));
-        vf_store(up + GRVI_LANES, vf_add(c[r][1], sn[r][1]));
-        if (j >= 1 && j <= t->n_pairs) {
-            float *const down = out + (axis->n - j) * out_stride;
-            vf_store(down, vf_sub(c[r][0], sn[r][0]));
-            vf_store(down + GRVI_LANES, vf_sub(c[r][1], sn[r][1]));
+        if (has_middle) multiply_add(n_points, c, cos_table + table_stride, vf_load(x + stride), vf_load(x + stride + GRVI_LANES));
+        UNROLL
+        for (int r = 0; r < n_points; r++) {
+            const int64_t j = first + r;
+            float *const up = out + j * out_stride + q, *const down = out + (n - j) * out_stride + q;
+            vf_store(up, vf_add(c[r][0], s[r][0]));
+            vf_store(up + GRVI_LANES, vf_add(c[r][1], s[r][1]));
+            if (j >= 1 && j <= t->n_pairs) {
+                vf_store(down, vf_sub(c[r][0], s[r][0]));
+                vf_store(down + GRVI_LANES, vf_sub(c[r][1], s[r][1]));
+            }
         }
     }
 }
 
-static void inverse_points(int64_t n_points, bool pack, const grvi_axis_modes *axis, const grvi_axis_tables *t, const inverse_strip *s,
-                           float *out, int64_t out_stride, int64_t first)
+static void inverse_points(int64_t n_points, bool fetch, const transform_axis *axis, const strips *in, int64_t first, float *out,
+                           int64_t out_stride)
 {
 #define TILE(count)                                                                                \
     if ((count) <= TILE_PAIRS) {                                                                   \
-        if (pack)                                                                                  \
-            inverse_tile(count, true, axis, t, s, out, out_stride, first);                         \
+        if (fetch)                                                                                 \
+            inverse_tile(count, true, axis, in, first, out, out_stride);                           \
         else                                                                                       \
-            inverse_tile(count, false, axis, t, s, out, out_stride, first);                        \
+            inverse_tile(count, false, axis, in, first, out, out_stride);                          \
     }
     WITH_CONSTANT(n_points, TILE)
 #undef TILE
 }
 
-static void inverse_full_strip(const grvi_axis_modes *axis, const grvi_axis_tables *t, const inverse_strip *s, float *out,
-                               int64_t out_stride)
+static void inverse_strips(const transform_axis *axis, const strips *in, float *out, int64_t out_stride)
 {
-    const int64_t n_tiles = grvi_ceil_div(t->n_cos_points, TILE_PAIRS);
+    const int64_t n_points = axis->tables->n_cos_points, n_tiles = grvi_ceil_div(n_points, TILE_PAIRS);
     for (int64_t i = 0; i < n_tiles; i++) {
-        const int64_t j = tile_start(t->n_cos_points, n_tiles, i);
-        inverse_points(tile_start(t->n_cos_points, n_tiles, i + 1) - j, i == 0, axis, t, s, out, out_stride, j);
+        const int64_t first = tile_start(n_points, n_tiles, i), end = tile_start(n_points, n_tiles, i + 1);
+        inverse_points(end - first, i == 0, axis, in, first, out, out_stride);
     }
 }
 
-/* ---- any number of columns ---- */
+/* ---- any number of columns, any stride ---- */
 
-/* Copies n_rows rows of n <= STRIP floats; fills up to STRIP with zeros on the way into a strip. */
-static void copy_in(const float *in, int64_t in_stride, int64_t n_rows, int64_t n, float *strip)
+/* Copies rows of n <= STRIP floats into a strip and fills it up with zeros. */
+static void copy_in(const float *in, int64_t in_stride, int64_t n_rows, int64_t n, float *out)
 {
     const int64_t low = grvi_min_i64(n, GRVI_LANES);
     for (int64_t r = 0; r < n_rows; r++) {
-        vf_store(strip + r * STRIP, vf_load_n(in + r * in_stride, low));
-        vf_store(strip + r * STRIP + GRVI_LANES, vf_load_n(in + r * in_stride + low, n - low));
+        vf_store(out + r * STRIP, vf_load_n(in + r * in_stride, low));
+        vf_store(out + r * STRIP + GRVI_LANES, vf_load_n(in + r * in_stride + low, n - low));
     }
 }
 
-static void copy_out(const float *strip, int64_t n_rows, int64_t n, float *out, int64_t out_stride)
+static void copy_out(const float *in, int64_t n_rows, int64_t n, float *out, int64_t out_stride)
 {
-    for (int64_t r = 0; r < n_rows; r++) memcpy(out + r * out_stride, strip + r * STRIP, (size_t)n * sizeof(float));
+    for (int64_t r = 0; r < n_rows; r++) memcpy(out + r * out_stride, in + r * STRIP, (size_t)n * sizeof(float));
 }
 
-/* Scratch of a product along one axis: three strips of the longest axis. */
-typedef struct strip_scratch {
-    float *folded, *tail_in, *tail_out;
-} strip_scratch;
+/* [n_in] rows of n_columns floats -> [n_out] rows. next: what the caller will transform afterwards, in rows like in's; prefetched, so
+ * that it may point anywhere. Strips go through all tiles side by side while their rows fit the first-level cache. Strips that are
+ * not full, and those whose rows fall into few sets of that cache and would push each other out between tiles (strides of 1 KiB
+ * multiples), are copied first. */
+GRVI_INLINE void transform_columns(const bool forward, const transform_axis *axis, const float *in, int64_t in_stride, const float *next,
+                                   int64_t n_columns, float *out, int64_t out_stride)
+{
+    const int64_t n_in = forward ? axis->modes->n : axis->modes->n_rows, n_out = forward ? axis->modes->n_rows : axis->modes->n;
+    const bool collides = in_stride % 256 == 0 && n_in > 32;
+    const int64_t most = collides ? 1 : grvi_max_i64(1, STRIPS_FLOATS / (n_in * STRIP));
+    for (int64_t q = 0; q < n_columns;) {
+        const int64_t width = grvi_min_i64(STRIP, n_columns - q), count = width < STRIP ? 1 : grvi_min_i64(most, (n_columns - q) / STRIP);
+        const bool full = width == STRIP, copied = collides || !full;
+        const int64_t end = q + count * STRIP;
+        strips from = {in + q, end + STRIP <= n_columns ? in + end : next, in_stride, count};
+        if (copied) {
+            copy_in(in + q, in_stride, n_in, width, axis->strip_in);
+            from = (strips){axis->strip_in, axis->strip_in, STRIP, 1};
+        }
+        float *const to = full ? out + q : axis->strip_out;
+        const int64_t to_stride = full ? out_stride : STRIP;
+        if (forward)
+            forward_strips(axis, &from, to, to_stride);
+        else
+            inverse_strips(axis, &from, to, to_stride);
+        if (!full) copy_out(axis->strip_out, n_out, width, out + q, out_stride);
+        q = end;
+    }
+}
 
-typedef struct transform_axis {
-    const grvi_axis_modes *modes;
-    const grvi_axis_tables *tables;
-    strip_scratch scratch;
-} transform_axis;
-
-/* [n] rows of n_columns floats -> [n_rows] rows. next: what the caller will transform afterwards (prefetched; may be in itself). */
 static void forward_columns(const transform_axis *axis, const float *in, int64_t in_stride, const float *next, int64_t n_columns,
                             float *out, int64_t out_stride)
 {
-    const grvi_axis_modes *const m = axis->modes;
-    int64_t q = 0;
-    for (; q + STRIP <= n_columns; q += STRIP) {
-        const float *const ahead = q + 2 * STRIP <= n_columns ? in + q + STRIP : next;
-        forward_full_strip(m, axis->tables, &(forward_strip){in + q, in_stride, ahead, axis->scratch.folded}, out + q, out_stride);
-    }
-    if (q == n_columns) return;
-    float *const tail_in = axis->scratch.tail_in, *const tail_out = axis->scratch.tail_out;
-    copy_in(in + q, in_stride, m->n, n_columns - q, tail_in);
-    forward_full_strip(m, axis->tables, &(forward_strip){tail_in, STRIP, tail_in, axis->scratch.folded}, tail_out, STRIP);
-    copy_out(tail_out, m->n_rows, n_columns - q, out + q, out_stride);
+    transform_columns(true, axis, in, in_stride, next, n_columns, out, out_stride);
 }
 
-/* [n_rows] rows of n_columns floats -> [n] rows. */
 static void inverse_columns(const transform_axis *axis, const float *in, int64_t in_stride, const float *next, int64_t n_columns,
                             float *out, int64_t out_stride)
 {
-    const grvi_axis_modes *const m = axis->modes;
-    int64_t q = 0;
-    for (; q + STRIP <= n_columns; q += STRIP) {
-        const float *const ahead = q + 2 * STRIP <= n_columns ? in + q + STRIP : next;
-        inverse_full_strip(m, axis->tables, &(inverse_strip){in + q, in_stride, ahead, axis->scratch.folded}, out + q, out_stride);
-    }
-    if (q == n_columns) return;
-    float *const tail_in = axis->scratch.tail_in, *const tail_out = axis->scratch.tail_out;
-    copy_in(in + q, in_stride, m->n_rows, n_columns - q, tail_in);
-    inverse_full_strip(m, axis->tables, &(inverse_strip){tail_in, STRIP, tail_in, axis->scratch.folded}, tail_out, STRIP);
-    copy_out(tail_out, m->n, n_columns - q, out + q, out_stride);
+    transform_columns(false, axis, in, in_stride, next, n_columns, out, out_stride);
 }
 
 /* in [n_a][n_b][run] -> out [n_b][n_a][run]; rows of in are in_stride apart, rows of out out_stride >= n_a * run.
@@ -368,98 +309,174 @@ static void transpose_runs(int64_t n_a, int64_t n_b, int64_t run, const float *i
 
 /* ---- the pointwise end ---- */
 
-/* The skip product in the form that the tiles read: padded with zeros to whole vectors, so that the lanes behind a point's last channel,
- * which belong to the next point, keep their values. */
+/* The skip product in the form that the tiles read. Output channels are whole vectors, then quads: a quad vector holds four
+ * channels of QUAD_POINTS points, so that the channels left over by whole vectors (4 of 20) do not cost one. Channels that are
+ * no multiple of 4 are padded to whole vectors instead; the weights of the padding are zero, so that the lanes behind a
+ * point's last channel, which belong to the next point, keep their values. */
 typedef struct pointwise_end {
-    int64_t channels, n_vectors;
-    int64_t n_inputs; /* channels, or 0 without skip product */
-    bool changes;     /* false: neither skip product nor bias */
-    float *weight;    /* [channels][n_vectors * GRVI_LANES] */
-    float *bias;      /* [n_vectors * GRVI_LANES] */
+    int64_t channels, n_full, n_quads;
+    int64_t weight_stride; /* channels rounded up to a vector */
+    int64_t n_inputs;      /* channels, or 0 without skip product */
+    bool changes;          /* false: neither skip product nor bias */
+    float *weight;         /* [channels][weight_stride] */
+    float *bias;           /* [weight_stride] */
     grvi_activation activation;
 } pointwise_end;
 
-enum { GROUP_VECTORS = 3 }; /* output vectors of a skip tile: one weight row of them is in registers */
+enum { QUAD_POINTS = GRVI_LANES / 4, GROUP_VECTORS = 3, MAX_POINTS = 16 };
 
-/* values[p] += bias + u[p] W for n_points points and n_vectors vectors of output channels. */
-GRVI_INLINE void skip_tile(const int n_points, const int n_vectors, const pointwise_end *end, const float *u, int64_t first_channel,
-                           float *values)
+/* values[p] += bias + u[p] W for n_points points, output channels from `first` on: n_full vectors, then n_quads quads. */
+GRVI_INLINE void skip_tile(const int n_points, const int n_full, const int n_quads, const pointwise_end *end, const float *u,
+                           int64_t first, float *values)
 {
-    const int64_t c = end->channels, weight_stride = end->n_vectors * GRVI_LANES;
-    const float *weight = end->weight + first_channel;
-    vf acc[8][GROUP_VECTORS];
+    const int n_groups = n_points / QUAD_POINTS, step = n_quads > 0 ? 4 : 1;
+    const int64_t c = end->channels, first_quad = first + n_full * GRVI_LANES;
+    const float *weight = end->weight + first, *quad_weight = end->weight + first_quad;
+    vf acc[MAX_POINTS][GROUP_VECTORS], quad_acc[MAX_POINTS / QUAD_POINTS][QUAD_POINTS];
+    values += first;
     UNROLL
     for (int p = 0; p < n_points; p++)
         UNROLL
-        for (int v = 0; v < n_vectors; v++)
-            acc[p][v] = vf_add(vf_load(values + p * c + v * GRVI_LANES), vf_load(end->bias + first_channel + v * GRVI_LANES));
-    for (int64_t i = 0; i < end->n_inputs; i++) {
-        vf w[GROUP_VECTORS];
+        for (int v = 0; v < n_full; v++)
+            acc[p][v] = vf_add(vf_load(values + p * c + v * GRVI_LANES), vf_load(end->bias + first + v * GRVI_LANES));
+    UNROLL
+    for (int g = 0; g < n_groups; g++)
         UNROLL
-        for (int v = 0; v < n_vectors; v++) w[v] = vf_load(weight + v * GRVI_LANES);
+        for (int v = 0; v < n_quads; v++)
+            quad_acc[g][v] = vf_add(vf_load_quads(values + n_full * GRVI_LANES + g * QUAD_POINTS * c + 4 * v, c),
+                                    vf_repeat_quad(end->bias + first_quad + 4 * v));
+    for (int64_t i = 0; i < end->n_inputs; i += step) {
+        vf x_quad[MAX_POINTS / QUAD_POINTS];
         UNROLL
-        for (int p = 0; p < n_points; p++) {
-            const vf x = vf_set1(u[p * c + i]);
+        for (int g = 0; g < n_groups && n_quads > 0; g++) x_quad[g] = vf_load_quads(u + g * QUAD_POINTS * c + i, c);
+        UNROLL
+        for (int l = 0; l < step; l++) {
+            vf w[GROUP_VECTORS];
             UNROLL
-            for (int v = 0; v < n_vectors; v++) acc[p][v] = vf_fma(x, w[v], acc[p][v]);
+            for (int v = 0; v < n_full; v++) w[v] = vf_load(weight + v * GRVI_LANES);
+            UNROLL
+            for (int p = 0; p < n_points; p++) {
+                const vf x = vf_set1(u[p * c + i + l]);
+                UNROLL
+                for (int v = 0; v < n_full; v++) acc[p][v] = vf_fma(x, w[v], acc[p][v]);
+            }
+            UNROLL
+            for (int v = 0; v < n_quads; v++) {
+                const vf quad = vf_repeat_quad(quad_weight + 4 * v);
+                UNROLL
+                for (int g = 0; g < n_groups; g++) quad_acc[g][v] = vf_fma(vf_spread_quad(x_quad[g], l), quad, quad_acc[g][v]);
+            }
+            weight += end->weight_stride;
+            quad_weight += end->weight_stride;
         }
-        weight += weight_stride;
     }
     UNROLL
     for (int p = 0; p < n_points; p++) /* upwards: see pointwise_end */
         UNROLL
-        for (int v = 0; v < n_vectors; v++) vf_store(values + p * c + v * GRVI_LANES, acc[p][v]);
+        for (int v = 0; v < n_full; v++) vf_store(values + p * c + v * GRVI_LANES, acc[p][v]);
+    UNROLL
+    for (int g = 0; g < n_groups; g++)
+        UNROLL
+        for (int v = 0; v < n_quads; v++)
+            vf_store_quads(values + n_full * GRVI_LANES + g * QUAD_POINTS * c + 4 * v, c, quad_acc[g][v]);
 }
 
-GRVI_INLINE void skip_group(const int n_vectors, const pointwise_end *end, int64_t n_points, const float *u, int64_t first_channel,
-                            float *values)
-{
-    const int64_t c = end->channels;
-    int64_t p = 0;
-    values += first_channel;
-    if (n_vectors == 1 || GRVI_REGISTERS == 32)
-        for (; p + 8 <= n_points; p += 8) skip_tile(8, n_vectors, end, u + p * c, first_channel, values + p * c);
-    for (; p + 4 <= n_points; p += 4) skip_tile(4, n_vectors, end, u + p * c, first_channel, values + p * c);
-    for (; p < n_points; p++) skip_tile(1, n_vectors, end, u + p * c, first_channel, values + p * c);
-}
+/* Rows of points: row r lies at values + r * values_stride (scratch, overwritten; GRVI_LANES floats behind a row are rewritten) and at
+ * offset + r * plane_stride of the planes. The same rows `ahead` floats further on in the planes are fetched. */
+typedef struct point_rows {
+    int64_t n_rows, n_points; /* points of a row */
+    float *values;
+    int64_t values_stride, offset, plane_stride, ahead;
+} point_rows;
 
-static void add_skip(const pointwise_end *end, int64_t n_points, const float *u, float *values)
+/* The planes that synthesis ends in; u and pre may be NULL. */
+typedef struct end_planes {
+    const float *u;
+    float *y, *pre;
+} end_planes;
+
+/* All points of all rows, in tiles of 8 to 28 accumulators. Points that do not fill a quad vector are padded to whole vectors. */
+GRVI_INLINE void skip_group(const int n_full, const int n_quads, const pointwise_end *end, const point_rows *rows, const float *u_plane,
+                            int64_t first)
 {
-    for (int64_t v = 0; v < end->n_vectors; v += GROUP_VECTORS) {
-        const int64_t first = v * GRVI_LANES, n = grvi_min_i64(GROUP_VECTORS, end->n_vectors - v);
-        if (n == 3)
-            skip_group(3, end, n_points, u, first, values);
-        else if (n == 2)
-            skip_group(2, end, n_points, u, first, values);
-        else
-            skip_group(1, end, n_points, u, first, values);
+    const int large = n_full == 0 && GRVI_REGISTERS == 32 ? 16 : n_full <= 1 || GRVI_REGISTERS == 32 ? 8 : 4;
+    const int small = n_quads > 0 ? QUAD_POINTS : 1, padded = n_full < GROUP_VECTORS ? n_full + 1 : GROUP_VECTORS;
+    const int64_t c = end->channels, n = rows->n_points;
+    for (int64_t r = 0; r < rows->n_rows; r++) {
+        const float *u = u_plane ? u_plane + rows->offset + r * rows->plane_stride : NULL;
+        float *values = rows->values + r * rows->values_stride;
+        for (int64_t i = 0; i < n * c && u && first == 0; i += CACHE_LINE) prefetch_far(u + rows->ahead + i);
+        int64_t p = 0;
+        for (; p + large <= n; p += large) skip_tile(large, n_full, n_quads, end, u + p * c, first, values + p * c);
+        for (; p + 4 <= n; p += 4) skip_tile(4, n_full, n_quads, end, u + p * c, first, values + p * c);
+        for (; p + small <= n; p += small) skip_tile(small, n_full, n_quads, end, u + p * c, first, values + p * c);
+        for (; n_quads > 0 && p < n; p++) skip_tile(1, padded, 0, end, u + p * c, first, values + p * c);
     }
+}
+
+/* Groups of output channels: three vectors at a time, then at most two with the quads. */
+static void add_skip(const pointwise_end *end, const point_rows *rows, const float *u)
+{
+    int64_t first = 0, n_full = end->n_full;
+    for (; n_full >= GROUP_VECTORS; n_full -= GROUP_VECTORS) {
+        skip_group(3, 0, end, rows, u, first);
+        first += 3 * GRVI_LANES;
+    }
+#define GROUP(full)                                                                                \
+    switch (end->n_quads) {                                                                        \
+    case 0:                                                                                        \
+        if ((full) > 0) skip_group(full, 0, end, rows, u, first);                      \
+        break;                                                                                     \
+    case 1: skip_group(full, 1, end, rows, u, first); break;                           \
+    case 2:                                                                                        \
+        if (QUAD_POINTS > 2) skip_group(full, 2, end, rows, u, first);                 \
+        break;                                                                                     \
+    default:                                                                                       \
+        if (QUAD_POINTS > 2) skip_group(full, 3, end, rows, u, first);                 \
+        break;                                                                                     \
+    }
+    switch (n_full) {
+    case 0: GROUP(0) break;
+    case 1: GROUP(1) break;
+    default: GROUP(2) break;
+    }
+#undef GROUP
 }
 
 GRVI_INLINE void activate(const grvi_activation activation, int64_t n, const float *values, float *y, float *pre)
 {
     int64_t i = 0;
-    for (; i + GRVI_LANES <= n; i += GRVI_LANES) {
-        const vf x = vf_load(values + i);
-        if (pre) vf_store(pre + i, x);
-        vf_store(y + i, vf_activation(activation, x));
+    for (; i + STRIP <= n; i += STRIP) { /* two at a time hide the latency of GELU's division */
+        const vf x0 = vf_load(values + i), x1 = vf_load(values + i + GRVI_LANES);
+        if (pre) {
+            vf_store(pre + i, x0);
+            vf_store(pre + i + GRVI_LANES, x1);
+        }
+        const vf y0 = vf_activation(activation, x0), y1 = vf_activation(activation, x1);
+        vf_store(y + i, y0);
+        vf_store(y + i + GRVI_LANES, y1);
     }
-    if (i == n) return;
-    const vf x = vf_load_n(values + i, n - i);
-    if (pre) vf_store_n(pre + i, x, n - i);
-    vf_store_n(y + i, vf_activation(activation, x), n - i);
+    for (; i < n; i += GRVI_LANES) {
+        const int64_t rest = grvi_min_i64(GRVI_LANES, n - i);
+        const vf x = vf_load_n(values + i, rest);
+        if (pre) vf_store_n(pre + i, x, rest);
+        vf_store_n(y + i, vf_activation(activation, x), rest);
+    }
 }
 
-/* values: n_points transformed points in scratch, overwritten; GRVI_LANES floats behind them are rewritten. u, y, pre: the same points;
- * u and pre may be NULL. */
-static void finish_points(const pointwise_end *end, int64_t n_points, float *values, const float *u, float *y, float *pre)
+static void finish_rows(const pointwise_end *end, const point_rows *rows, const end_planes *planes)
 {
-    const int64_t n = n_points * end->channels;
-    if (end->changes) add_skip(end, n_points, u, values);
-    switch (end->activation) {
-    case GRVI_ACT_NONE: activate(GRVI_ACT_NONE, n, values, y, pre); break;
-    case GRVI_ACT_RELU: activate(GRVI_ACT_RELU, n, values, y, pre); break;
-    case GRVI_ACT_GELU: activate(GRVI_ACT_GELU, n, values, y, pre); break;
+    const int64_t n = rows->n_points * end->channels;
+    if (end->changes) add_skip(end, rows, planes->u);
+    for (int64_t r = 0; r < rows->n_rows; r++) {
+        const int64_t at = rows->offset + r * rows->plane_stride;
+        const float *const values = rows->values + r * rows->values_stride;
+        float *const y = planes->y + at, *const pre = planes->pre ? planes->pre + at : NULL;
+        switch (end->activation) {
+        case GRVI_ACT_NONE: activate(GRVI_ACT_NONE, n, values, y, pre); break;
+        case GRVI_ACT_RELU: activate(GRVI_ACT_RELU, n, values, y, pre); break;
+        case GRVI_ACT_GELU: activate(GRVI_ACT_GELU, n, values, y, pre); break;
+        }
     }
 }
 
@@ -537,11 +554,8 @@ static workspace lay_out(const grvi_transform_tables *tables, float *base)
     workspace w = {.group = 1};
     int64_t n_longest = 1;
     for (int a = 0; a < d; a++) n_longest = grvi_max_i64(n_longest, l->axis[a].n);
-    strip_scratch strips;
-    strips.folded = take(&w, base, n_longest * STRIP);
-    strips.tail_in = take(&w, base, n_longest * STRIP);
-    strips.tail_out = take(&w, base, n_longest * STRIP);
-    for (int a = 0; a < d; a++) w.axis[a] = (transform_axis){&l->axis[a], &tables->axis[a], strips};
+    float *const strip_in = take(&w, base, n_longest * STRIP), *const strip_out = take(&w, base, n_longest * STRIP);
+    for (int a = 0; a < d; a++) w.axis[a] = (transform_axis){&l->axis[a], &tables->axis[a], strip_in, strip_out};
     if (d == 4) {
         w.group = group_points(l->axis[3].n, c, l->axis[2].n);
         w.wide_stride = padded_stride(l->axis[3].n * c);
@@ -655,27 +669,23 @@ static void analyse_gradient_plane(const grvi_transform_tables *tables, const fl
 
 /* ---- synthesis ---- */
 
-/* The planes that synthesis ends in; u and pre may be NULL. */
-typedef struct end_planes {
-    const float *u;
-    float *y, *pre;
-} end_planes;
-
-static void finish_at(const pointwise_end *end, int64_t n_points, float *values, const end_planes *planes, int64_t offset)
-{
-    finish_points(end, n_points, values, planes->u ? planes->u + offset : NULL, planes->y + offset,
-                  planes->pre ? planes->pre + offset : NULL);
-}
-
 static pointwise_end pack_end(const workspace *w, int64_t c, const grvi_synthesis_end *end)
 {
-    const int64_t n_vectors = grvi_ceil_div(c, GRVI_LANES), stride = n_vectors * GRVI_LANES;
-    const bool has_skip = end->skip_input != NULL;
+    const int64_t stride = grvi_round_up(c, GRVI_LANES), rest = c % GRVI_LANES;
+    const bool has_skip = end->skip_input != NULL, quads = c % 4 == 0;
     memset(w->bias, 0, (size_t)stride * sizeof(float));
     if (end->bias) memcpy(w->bias, end->bias, (size_t)c * sizeof(float));
     memset(w->weight, 0, (size_t)(c * stride) * sizeof(float));
     for (int64_t i = 0; i < c && has_skip; i++) memcpy(w->weight + i * stride, end->weight + i * c, (size_t)c * sizeof(float));
-    return (pointwise_end){c, n_vectors, has_skip ? c : 0, has_skip || end->bias, w->weight, w->bias, end->activation};
+    return (pointwise_end){.channels = c,
+                           .n_full = quads ? c / GRVI_LANES : stride / GRVI_LANES,
+                           .n_quads = quads ? rest / 4 : 0,
+                           .weight_stride = stride,
+                           .n_inputs = has_skip ? c : 0,
+                           .changes = has_skip || end->bias,
+                           .weight = w->weight,
+                           .bias = w->bias,
+                           .activation = end->activation};
 }
 
 /* a -> slab [n_1][slab_stride]. */
@@ -699,8 +709,8 @@ static void synthesise_panel_4d(const workspace *w, const pointwise_end *end, co
         const int64_t n = grvi_min_i64(w->group, t->n - it);
         const float *const in = w->wide + it * c;
         inverse_columns(&w->axis[2], in, w->wide_stride, in, n * c, w->chunk, w->chunk_stride);
-        for (int64_t iz = 0; iz < z->n; iz++)
-            finish_at(end, n, w->chunk + iz * w->chunk_stride, planes, offset + (iz * t->n + it) * c);
+        const int64_t row = t->n * c, ahead = it + n < t->n ? n * c : z->n * row - it * c;
+        finish_rows(end, &(point_rows){z->n, n, w->chunk, w->chunk_stride, offset + it * c, row, ahead}, planes);
     }
 }
 
@@ -712,7 +722,8 @@ static void synthesise_panel_3d(const workspace *w, const pointwise_end *end, in
     transpose_runs(n_y, t->n_rows, c, slab_rows, w->slab_stride, w->wide, w->wide_stride);
     inverse_columns(&w->axis[2], w->wide, w->wide_stride, w->wide, n_y * c, w->longer, w->long_stride);
     transpose_runs(t->n, n_y, c, w->longer, w->long_stride, w->chunk, w->chunk_stride);
-    finish_at(end, n_y * t->n, w->chunk, planes, offset);
+    const int64_t row = t->n * c;
+    finish_rows(end, &(point_rows){n_y, t->n, w->chunk, w->chunk_stride, offset, row, n_y * row}, planes);
 }
 
 static void synthesise_plane(const grvi_transform_tables *tables, grvi_slab_plane_const a, const grvi_synthesis_end *end, float *y,
@@ -734,11 +745,11 @@ static void synthesise_plane(const grvi_transform_tables *tables, grvi_slab_plan
             synthesise_panel_3d(&w, &packed, grvi_min_i64(w.group, l->axis[1].n - iy), w.slab + iy * w.slab_stride, &planes,
                                 iy * (n_plane / l->axis[1].n));
         break;
-    case 2: finish_at(&packed, l->axis[1].n, w.slab, &planes, 0); break;
+    case 2: finish_rows(&packed, &(point_rows){1, l->axis[1].n, w.slab, 0, 0, 0, 0}, &planes); break;
     default:
         for (int64_t qb = 0; qb < l->n_blocks; qb++)
             memcpy(w.chunk + qb * l->block, a.data + qb * a.stride_qb, (size_t)block_columns(l, qb) * sizeof(float));
-        finish_at(&packed, 1, w.chunk, &planes, 0);
+        finish_rows(&packed, &(point_rows){1, 1, w.chunk, 0, 0, 0, 0}, &planes);
     }
 }
 

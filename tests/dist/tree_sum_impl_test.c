@@ -62,9 +62,13 @@ static void test_balanced_splits(void **state)
     (void)state;
     for (int64_t n_planes = 1; n_planes <= 70; n_planes++)
         for (int n_ranks = 1; n_ranks <= 9; n_ranks++) {
-            grv_plane_layout layout = {.n_samples = 1, .n_planes = n_planes, .n_data = 1, .n_domain = n_ranks};
-            check_split(&(grv_tree_sum_params){.n_planes = n_planes, .n = MAX_N, .run_of = grv_plane_layout_run,
-                                               .argument = &layout}, n_ranks);
+            grv_plane_layout layout = {
+                .n_samples = 1, .n_planes = n_planes, .n_data = 1, .n_domain = n_ranks};
+            check_split(&(grv_tree_sum_params){.n_planes = n_planes,
+                                               .n = MAX_N,
+                                               .run_of = grv_plane_layout_run,
+                                               .argument = &layout},
+                        n_ranks);
         }
 }
 
@@ -74,9 +78,14 @@ static void test_process_meshes(void **state)
     for (int64_t n_samples = 1; n_samples <= 5; n_samples++)
         for (int n_data = 1; n_data <= 3; n_data++)
             for (int n_domain = 1; n_domain <= 4; n_domain++) {
-                grv_plane_layout layout = {.n_samples = n_samples, .n_planes = 13, .n_data = n_data, .n_domain = n_domain};
-                check_split(&(grv_tree_sum_params){.n_planes = 13 * n_samples, .n = 2, .run_of = grv_plane_layout_run,
-                                                   .argument = &layout, .n_threads = 2}, n_data * n_domain);
+                grv_plane_layout layout = {
+                    .n_samples = n_samples, .n_planes = 13, .n_data = n_data, .n_domain = n_domain};
+                check_split(&(grv_tree_sum_params){.n_planes = 13 * n_samples,
+                                                   .n = 2,
+                                                   .run_of = grv_plane_layout_run,
+                                                   .argument = &layout,
+                                                   .n_threads = 2},
+                            n_data * n_domain);
             }
 }
 
@@ -89,7 +98,8 @@ typedef struct deal {
 
 static int owner(const deal *d, int64_t plane)
 {
-    return (int)(grv_random_bits(d->seed, 1, (uint64_t)plane / (1 + d->seed % 7)) % (uint64_t)d->n_ranks);
+    return (int)(grv_random_bits(d->seed, 1, (uint64_t)plane / (1 + d->seed % 7)) %
+                 (uint64_t)d->n_ranks);
 }
 
 static bool dealt_run(void *argument, int rank, int64_t i, grv_range *run)
@@ -109,8 +119,13 @@ static void test_random_deals(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
-        deal d = {.n_planes = 1 + (int64_t)(grv_random_bits(seed, 9, 0) % 99), .n_ranks = 1 + (int)(seed % 6), .seed = seed};
-        check_split(&(grv_tree_sum_params){.n_planes = d.n_planes, .n = 1, .run_of = dealt_run, .argument = &d}, d.n_ranks);
+        deal d = {.n_planes = 1 + (int64_t)(grv_random_bits(seed, 9, 0) % 99),
+                  .n_ranks = 1 + (int)(seed % 6),
+                  .seed = seed};
+        check_split(
+            &(grv_tree_sum_params){
+                .n_planes = d.n_planes, .n = 1, .run_of = dealt_run, .argument = &d},
+            d.n_ranks);
     }
 }
 
@@ -122,7 +137,10 @@ static void test_one_rank(void **state)
     grv_comm *self = NULL;
     grv_tree_sum *plan = NULL;
     grv_plane_layout layout = {.n_samples = 1, .n_planes = PLANES, .n_data = 1, .n_domain = 1};
-    const grv_tree_sum_params params = {.n_planes = PLANES, .n = N, .run_of = grv_plane_layout_run, .argument = &layout,
+    const grv_tree_sum_params params = {.n_planes = PLANES,
+                                        .n = N,
+                                        .run_of = grv_plane_layout_run,
+                                        .argument = &layout,
                                         .n_threads = 2};
     static double planes[PLANES * N], result[N];
     for (int64_t p = 0; p < PLANES; p++)
@@ -155,7 +173,8 @@ static void expect_failure(const listed *runs, grv_status status, const char *te
 {
     listed copy = *runs;
     grv_tree_sum *plan = NULL;
-    const grv_tree_sum_params params = {.n_planes = 10, .n = 1, .run_of = listed_run, .argument = &copy};
+    const grv_tree_sum_params params = {
+        .n_planes = 10, .n = 1, .run_of = listed_run, .argument = &copy};
     assert_int_equal(grvi_tree_sum_create_dry(runs->n, 0, &params, &plan), status);
     assert_non_null(strstr(grv_error_message(), text));
     assert_null(plan);
@@ -164,8 +183,10 @@ static void expect_failure(const listed *runs, grv_status status, const char *te
 static void test_errors(void **state)
 {
     (void)state;
-    expect_failure(&(listed){.n = 2, .runs = {{{0, 5}}, {{5, 4}}}}, GRV_E_SHAPE, "10 planes expected on the ranks together, 9 found");
-    expect_failure(&(listed){.n = 2, .runs = {{{0, 5}}, {{4, 5}}}}, GRV_E_SHAPE, "plane 5 is held by");
+    expect_failure(&(listed){.n = 2, .runs = {{{0, 5}}, {{5, 4}}}}, GRV_E_SHAPE,
+                   "10 planes expected on the ranks together, 9 found");
+    expect_failure(&(listed){.n = 2, .runs = {{{0, 5}}, {{4, 5}}}}, GRV_E_SHAPE,
+                   "plane 5 is held by");
     expect_failure(&(listed){.n = 1, .runs = {{{5, 5}, {0, 5}}}}, GRV_E_ARG, "ascending runs");
     expect_failure(&(listed){.n = 1, .runs = {{{0, 11}}}}, GRV_E_ARG, "[0, 11) found");
     expect_failure(&(listed){.n = 1, .runs = {{{0, -1}}}}, GRV_E_ARG, "run 0 of rank 0");
@@ -188,8 +209,9 @@ static void test_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_balanced_splits), cmocka_unit_test(test_process_meshes),
-                                       cmocka_unit_test(test_random_deals), cmocka_unit_test(test_one_rank),
-                                       cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_balanced_splits), cmocka_unit_test(test_process_meshes),
+        cmocka_unit_test(test_random_deals), cmocka_unit_test(test_one_rank),
+        cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,8 +18,11 @@ static int rank, size;
 
 static void check(grv_plane_layout layout, int64_t n, int n_threads)
 {
-    const grv_tree_sum_params params = {.n_planes = layout.n_samples * layout.n_planes, .n = n, .run_of = grv_plane_layout_run,
-                                        .argument = &layout, .n_threads = n_threads};
+    const grv_tree_sum_params params = {.n_planes = layout.n_samples * layout.n_planes,
+                                        .n = n,
+                                        .run_of = grv_plane_layout_run,
+                                        .argument = &layout,
+                                        .n_threads = n_threads};
     grv_tree_sum *plan = NULL;
     double *planes = NULL, *result = NULL;
     void *scratch = NULL;
@@ -55,10 +58,14 @@ static void test_bits(void **state)
     for (int l = 0; l < 5; l++)
         for (int n_domain = 1; n_domain <= size; n_domain++) {
             if (size % n_domain != 0) continue;
-            const grv_plane_layout layout = {.n_samples = 3, .n_planes = 7, .n_data = size / n_domain, .n_domain = n_domain};
+            const grv_plane_layout layout = {
+                .n_samples = 3, .n_planes = 7, .n_data = size / n_domain, .n_domain = n_domain};
             check(layout, lengths[l], 1 + l % 2);
             /* fewer planes than ranks: some ranks have none */
-            check((grv_plane_layout){.n_samples = 1, .n_planes = 2, .n_data = layout.n_data, .n_domain = n_domain}, lengths[l], 1);
+            check(
+                (grv_plane_layout){
+                    .n_samples = 1, .n_planes = 2, .n_data = layout.n_data, .n_domain = n_domain},
+                lengths[l], 1);
         }
 }
 
@@ -67,7 +74,8 @@ static void test_out_of_memory(void **state)
 {
     (void)state;
     grv_plane_layout layout = {.n_samples = 1, .n_planes = 9, .n_data = 1, .n_domain = size};
-    const grv_tree_sum_params params = {.n_planes = 9, .n = 9000, .run_of = grv_plane_layout_run, .argument = &layout};
+    const grv_tree_sum_params params = {
+        .n_planes = 9, .n = 9000, .run_of = grv_plane_layout_run, .argument = &layout};
     for (int64_t countdown = 0; countdown < (size > 1 ? 14 : 6); countdown++) {
         grv_tree_sum *plan = NULL;
         grvi_alloc_fail_after(rank == size - 1 ? countdown : -1);
@@ -79,7 +87,8 @@ static void test_out_of_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits), cmocka_unit_test(test_out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),
+                                       cmocka_unit_test(test_out_of_memory)};
     world = mpi_test_begin();
     rank = grv_comm_rank(world);
     size = grv_comm_size(world);
