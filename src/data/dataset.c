@@ -247,16 +247,16 @@ static int64_t plane_elements(const grv_dataset_field *field)
     return n;
 }
 
+/* exponents of nothing but ones; written so that compilers make vectors of it */
 static bool all_finite_f32(const float *values, int64_t n)
 {
-    uint32_t worst = 0;
+    uint32_t any_bad = 0;
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = 0;
         memcpy(&bits, &values[i], sizeof bits);
-        const uint32_t exponent = bits & 0x7f800000U;
-        worst = exponent > worst ? exponent : worst;
+        any_bad |= (bits & 0x7f800000U) == 0x7f800000U;
     }
-    return worst != 0x7f800000U;
+    return any_bad == 0;
 }
 
 static bool all_finite_f64(const double *values, int64_t n)

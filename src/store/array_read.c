@@ -10,12 +10,12 @@
 #include "store/store_impl.h"
 
 enum { MAX_BATCH_OBJECTS = 64, MAX_BATCH_PIECES = 8192 };
-static const int64_t run_gap_bytes =
-    4096; /* reading so much in vain costs less than another call */
-static const int64_t run_most_bytes = (int64_t)8
-                                      << 20; /* a longer read gains nothing and holds memory */
-static const int64_t run_least_bytes =
-    (int64_t)1 << 18; /* shorter runs are not made only to busy more threads */
+/* reading so much in vain costs less than another call */
+static const int64_t run_gap_bytes = 4096;
+/* long enough for a disk, and decoded while still in the cache */
+static const int64_t run_most_bytes = (int64_t)2 << 20;
+/* shorter runs are not made only to busy more threads */
+static const int64_t run_least_bytes = (int64_t)1 << 18;
 
 enum { WHOLE_OBJECT = -1 };
 

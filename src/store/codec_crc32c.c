@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "store/codec.h"
-#include "store/crc32c.h"
+#include "kernels/crc32c.h"
 
 enum { CRC_BYTES = 4 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "store/chain.h"
-#include "store/crc32c.h"
+#include "kernels/crc32c.h"
 
 enum { ENTRY_BYTES = 16 };
 

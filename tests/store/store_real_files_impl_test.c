@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "store/crc32c.h"
+#include "kernels/crc32c.h"
 #include "store_support.h"
 
 typedef struct real_array {
