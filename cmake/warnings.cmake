@@ -1,7 +1,8 @@
 # Warnings and sanitizers for grove's own targets (STYLE.md 2).
 function(grove_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-qual -Wstrict-prototypes
-    -Wmissing-prototypes -Wvla -Wundef -Wdouble-promotion -Wwrite-strings -Wno-sign-conversion)
+    -Wmissing-prototypes -Wvla -Wundef -Wdouble-promotion -Wwrite-strings -Wno-sign-conversion
+    -Wno-missing-field-initializers) # option tables leave out what is zero
   # Contraction would make results depend on how the compiler inlines; kernels say fma where they mean it.
   target_compile_options(${target} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math)
   if(GROVE_WERROR)

@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/** Sizes of a result. */
 enum {
     GRV_BENCH_NAME_BYTES = 128, /**< of a problem's name, with the final NUL */
     GRV_BENCH_MAX_VALUES = 32   /**< further figures of one result */
@@ -23,7 +24,7 @@ enum {
 /** A further figure of a result. */
 typedef struct grv_bench_value {
     const char *name; /**< a constant; its unit is part of it */
-    double value;
+    double value;     /**< in that unit */
 } grv_bench_value;
 
 /** Outcome of a benchmark. */
@@ -33,8 +34,8 @@ typedef struct grv_bench_result {
     double floor_seconds;               /**< 0 where no floor is defined */
     double floor_ratio;                 /**< median / floor; 0 without a floor */
     bool correct;                       /**< the answer was checked and is right */
-    int n_values;
-    grv_bench_value values[GRV_BENCH_MAX_VALUES];
+    int n_values;                       /**< in use of the following */
+    grv_bench_value values[GRV_BENCH_MAX_VALUES]; /**< in the order in which they were added */
 } grv_bench_result;
 
 /** Adds a figure; ignored beyond GRV_BENCH_MAX_VALUES.

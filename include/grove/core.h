@@ -22,6 +22,16 @@ GRV_API const char *grv_compiler(void);
 /** "Release", "Debug", ... A constant. */
 GRV_API const char *grv_build_type(void);
 
+/** A library that the build found. */
+typedef struct grv_library {
+    const char *name;    /**< "libyaml" */
+    const char *version; /**< at build time; "unknown" if it does not say */
+} grv_library;
+
+/** The third-party libraries grove was built with, by name. A constant.
+ * @param n  their number, written */
+GRV_API const grv_library *grv_libraries(int *n);
+
 /** What grove itself holds, in bytes (allocations of third-party libraries are not seen). */
 typedef struct grv_memory {
     int64_t bytes;         /**< held now */

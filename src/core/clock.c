@@ -15,3 +15,10 @@ const char *grv_version(void) { return GRVI_VERSION_STRING; }
 const char *grv_git_hash(void) { return GRVI_GIT_HASH; }
 const char *grv_compiler(void) { return GRVI_COMPILER; }
 const char *grv_build_type(void) { return GRVI_BUILD_TYPE; }
+
+const grv_library *grv_libraries(int *n)
+{
+    static const grv_library libraries[] = {GRVI_LIBRARIES};
+    *n = (int)(sizeof libraries / sizeof *libraries);
+    return libraries;
+}

@@ -211,16 +211,7 @@ void grvi_json_double(grvi_json_writer *w, double value)
     before_item(w);
     if (isnan(value)) grvi_text_append(w->out, "\"NaN\"");
     else if (isinf(value)) grvi_text_append(w->out, value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-    else {
-        char text[40];
-        for (int digits = 6; digits <= 17; digits++) {
-            (void)snprintf(text, sizeof text, "%.*g", digits, value);
-            if (!(strtod(text, NULL) < value) && !(strtod(text, NULL) > value)) break;
-        }
-        grvi_text_append(w->out, text);
-        /* a number stays a float when read back */
-        if (strpbrk(text, ".eE") == NULL) grvi_text_append(w->out, ".0");
-    }
+    else grvi_text_append_double(w->out, value);
 }
 
 void grvi_json_bool(grvi_json_writer *w, bool value)

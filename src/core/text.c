@@ -50,6 +50,20 @@ void grvi_text_printf(grvi_text *text, const char *format, ...)
     va_end(again);
 }
 
+void grvi_text_append_double(grvi_text *text, double value)
+{
+    char digits[40];
+    for (int n = 6; n <= 17; n++) {
+        (void)snprintf(digits, sizeof digits, "%.*g", n, value);
+        const double back = strtod(digits, NULL);
+        if (!(back < value) && !(back > value)) break;
+    }
+    const size_t n_mantissa = strcspn(digits, "e");
+    grvi_text_append_n(text, digits, (int64_t)n_mantissa);
+    if (memchr(digits, '.', n_mantissa) == NULL) grvi_text_append(text, ".0");
+    grvi_text_append(text, digits + n_mantissa);
+}
+
 const char *grvi_text_get(const grvi_text *text) { return text->data != NULL ? text->data : ""; }
 
 grv_status grvi_text_status(const grvi_text *text)

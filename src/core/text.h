@@ -19,6 +19,9 @@ void grvi_text_fini(grvi_text *text);
 void grvi_text_append(grvi_text *text, const char *string);
 void grvi_text_append_n(grvi_text *text, const char *bytes, int64_t n);
 void grvi_text_printf(grvi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Shortest decimal text that reads back to the same finite double; it keeps a point ("5.0", "1.0e-05"), so that every reader
+ * of JSON or YAML sees a number with a fraction. */
+void grvi_text_append_double(grvi_text *text, double value);
 /* "" if nothing was appended. */
 const char *grvi_text_get(const grvi_text *text);
 grv_status grvi_text_status(const grvi_text *text) GRV_MUST_CHECK;

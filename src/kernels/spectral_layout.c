@@ -1,7 +1,7 @@
 /* Arithmetic of the truncated real spectrum. */
 #include "kernels/spectral_layout.h"
 
-static grv_status init_axis(grvi_axis_modes *axis, int index, bool two_sided, int64_t n, int64_t modes)
+grv_status grvi_axis_modes_init(grvi_axis_modes *axis, int index, bool two_sided, int64_t n, int64_t modes)
 {
     const int64_t most = two_sided ? n / 2 : n / 2 + 1;
     GRV_CHECK(n >= 1, GRV_E_ARG, "axis %d: at least 1 point expected, %lld found", index, (long long)n);
@@ -21,20 +21,27 @@ grv_status grvi_spectral_layout_init(grvi_spectral_layout *layout, int n_axes, c
 {
     GRV_CHECK(n_axes >= 1 && n_axes <= GRVI_MAX_AXES, GRV_E_ARG, "1 to %d axes expected, %d found", (int)GRVI_MAX_AXES, n_axes);
     GRV_CHECK(channels >= 1, GRV_E_ARG, "at least 1 channel expected, %lld found", (long long)channels);
-    *layout = (grvi_spectral_layout){.n_axes = n_axes, .channels = channels, .n_points = 1, .n_columns = channels, .n_modes = 1};
+    *layout = (grvi_spectral_layout){.n_axes = n_axes, .channels = channels, .n_points = 1, .n_modes = 1};
     bool fits = true;
     for (int a = 0; a < n_axes; a++) {
         const bool two_sided = a < n_axes - 1;
-        GRV_TRY(init_axis(&layout->axis[a], a, two_sided, n[a], modes[a]));
+        GRV_TRY(grvi_axis_modes_init(&layout->axis[a], a, two_sided, n[a], modes[a]));
         fits = fits && grvi_mul_i64(layout->n_points, n[a], &layout->n_points) &&
                grvi_mul_i64(layout->n_modes, two_sided ? 2 * modes[a] : modes[a], &layout->n_modes);
-        if (a >= 2) fits = fits && grvi_mul_i64(layout->n_columns, layout->axis[a].n_rows, &layout->n_columns);
     }
     GRV_CHECK(fits && layout->n_points <= INT64_MAX / 64 / channels && layout->n_modes <= INT64_MAX / 64 / channels / channels,
               GRV_E_ARG, "network of %lld channels is too large for 64-bit sizes", (long long)channels);
+    grvi_spectral_columns(layout, n_axes, layout->axis, channels);
+    return GRV_OK;
+}
+
+void grvi_spectral_columns(grvi_spectral_layout *layout, int n_axes, const grvi_axis_modes *axis, int64_t channels)
+{
+    /* rows are at most n + 1 each, so the product is bounded by the point count that was checked */
+    layout->n_columns = channels;
+    for (int a = 2; a < n_axes; a++) layout->n_columns *= axis[a].n_rows;
     layout->block = grvi_min_i64(64, grvi_round_up(layout->n_columns, 16));
     layout->n_blocks = grvi_ceil_div(layout->n_columns, layout->block);
-    return GRV_OK;
 }
 
 int64_t grvi_axis_magnitudes(const grvi_axis_modes *axis) { return axis->n_cos; }

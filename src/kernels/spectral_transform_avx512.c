@@ -1,0 +1,10 @@
+/* Spectral transforms: AVX-512, 16 lanes. */
+#include "kernels/spectral_transform.h"
+
+#if defined(__AVX512F__)
+#include "kernels/spectral_transform_loops.h"
+
+const grvi_spectral_kernels *grvi_spectral_kernels_avx512(void) { return &kernels; }
+#else
+const grvi_spectral_kernels *grvi_spectral_kernels_avx512(void) { return NULL; }
+#endif

@@ -1,0 +1,55 @@
+/* Key-value interface of the store: a key is names joined by '/', a value is an immutable object of bytes. Internal.
+ * A back end is one file that fills a grvi_kv_class: the file system now; zip, HTTP and S3 fit behind the same calls.
+ * An opened object is a snapshot: after a writer replaced the key, reads through it still give the old bytes,
+ * so that a shard's index and its chunks always belong together. All calls are thread-safe. */
+#ifndef GRVI_STORE_KV_H
+#define GRVI_STORE_KV_H
+
+#include "core/check.h"
+#include "grove/store.h"
+
+/* An object opened for range reads; lives in the caller's storage. */
+typedef struct grvi_object {
+    int64_t n_bytes;
+    uint64_t identity[3]; /* changes when the key is published anew */
+    int handle;           /* the back end's */
+} grvi_object;
+
+typedef struct grvi_kv grvi_kv;
+
+/* Called with the name of each child of a prefix, and whether further names may follow below it. */
+typedef grv_status grvi_kv_visit(void *argument, const char *name, bool is_prefix);
+
+typedef struct grvi_kv_class {
+    /* *found = false and GRV_OK if the key is absent */
+    grv_status (*open_object)(grvi_kv *kv, const char *key, grvi_object *object, bool *found);
+    /* exactly n bytes from offset, or an error that says how many there were */
+    grv_status (*read_object)(grvi_kv *kv, const grvi_object *object, const char *key, int64_t offset, int64_t n, void *out);
+    void (*close_object)(grvi_kv *kv, grvi_object *object);
+    /* atomic publication */
+    grv_status (*put)(grvi_kv *kv, const char *key, const void *data, int64_t n);
+    /* an absent key is no error */
+    grv_status (*remove)(grvi_kv *kv, const char *key);
+    /* children of a prefix in any order; an absent prefix has none */
+    grv_status (*list)(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit, void *argument);
+    /* what was put is on the disk afterwards */
+    grv_status (*commit)(grvi_kv *kv);
+    void (*destroy)(grvi_kv *kv);
+} grvi_kv_class;
+
+struct grvi_kv {
+    const grvi_kv_class *class;
+};
+
+/* Back end on a folder; made if `create`, else GRV_E_NOT_FOUND when absent. */
+grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv) GRV_MUST_CHECK;
+void grvi_kv_destroy(grvi_kv **kv);
+
+/* Keys come from users and files: no empty, "." or ".." names, no leading or trailing slash, no backslash or control character. */
+grv_status grvi_kv_check_key(const char *key) GRV_MUST_CHECK;
+
+/* The whole value, NUL-terminated one past its end; *data = NULL if the key is absent. Free with grv_free. */
+grv_status grvi_kv_get(grvi_kv *kv, const char *key, int64_t max_bytes, char **data, int64_t *n) GRV_MUST_CHECK;
+grv_status grvi_kv_exists(grvi_kv *kv, const char *key, bool *exists) GRV_MUST_CHECK;
+
+#endif

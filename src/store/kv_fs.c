@@ -1,0 +1,163 @@
+/* Key-value back end on a file system: a key is a path below the root, a value is a file.
+ * Publication: write aside in the same folder ("<name>.partial-..."), rename. Listings skip such files.
+ * The fsync policy: none; one syncfs at commit; or each file before its rename and its folder after. */
+#define _GNU_SOURCE /* syncfs */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/fs.h"
+#include "grove/core.h"
+#include "store/kv.h"
+
+enum { PATH_BYTES = 4096 };
+
+typedef struct kv_fs {
+    grvi_kv base;
+    grv_store_sync sync;
+    char *root;
+} kv_fs;
+
+static grv_status path_of(const kv_fs *fs, const char *key, char path[PATH_BYTES])
+{
+    const int n = snprintf(path, PATH_BYTES, key[0] != '\0' ? "%s/%s" : "%s", fs->root, key);
+    GRV_CHECK(n > 0 && n < PATH_BYTES, GRV_E_ARG, "path of '%s' is longer than %d bytes", key, PATH_BYTES - 1);
+    return GRV_OK;
+}
+
+static grv_status fs_open(grvi_kv *kv, const char *key, grvi_object *object, bool *found)
+{
+    char path[PATH_BYTES];
+    *found = false;
+    GRV_TRY(path_of((kv_fs *)kv, key, path));
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a named pipe must not block */
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return GRV_OK;
+    GRV_CHECK(fd >= 0, GRV_E_IO, "open %s: %s", path, strerror(errno));
+    struct stat info;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        (void)close(fd);
+        GRV_FAIL(GRV_E_IO, "%s is not a regular file", path);
+    }
+    const uint64_t time_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000U + (uint64_t)info.st_mtim.tv_nsec;
+    *object = (grvi_object){info.st_size, {(uint64_t)info.st_size, time_ns, (uint64_t)info.st_ino}, fd};
+    *found = true;
+    return GRV_OK;
+}
+
+static grv_status fs_read(grvi_kv *kv, const grvi_object *object, const char *key, int64_t offset, int64_t n, void *out)
+{
+    (void)kv;
+    int64_t done = 0;
+    while (done < n) {
+        const ssize_t k = pread(object->handle, (char *)out + done, (size_t)(n - done), (off_t)(offset + done));
+        if (k < 0 && errno == EINTR) continue;
+        GRV_CHECK(k >= 0, GRV_E_IO, "read %s at byte %lld: %s", key, (long long)(offset + done), strerror(errno));
+        GRV_CHECK(k > 0, GRV_E_IO, "%s: %lld bytes expected from byte %lld, %lld read", key, (long long)n, (long long)offset,
+                  (long long)done);
+        done += k;
+    }
+    return GRV_OK;
+}
+
+static void fs_close(grvi_kv *kv, grvi_object *object)
+{
+    (void)kv;
+    (void)close(object->handle);
+    object->handle = -1;
+}
+
+static grv_status sync_folder(const char *folder)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    GRV_CHECK(fd >= 0, GRV_E_IO, "open %s: %s", folder, strerror(errno));
+    const int result = fsync(fd), reason = errno;
+    (void)close(fd);
+    GRV_CHECK(result == 0, GRV_E_IO, "fsync %s: %s", folder, strerror(reason));
+    return GRV_OK;
+}
+
+static grv_status fs_put(grvi_kv *kv, const char *key, const void *data, int64_t n)
+{
+    const kv_fs *const fs = (kv_fs *)kv;
+    char path[PATH_BYTES], folder[PATH_BYTES];
+    GRV_TRY(path_of(fs, key, path));
+    (void)snprintf(folder, sizeof folder, "%s", path);
+    *strrchr(folder, '/') = '\0';
+    if (!grvi_fs_is_directory(folder)) GRV_TRY(grvi_fs_make_directory(folder));
+    const bool durable = fs->sync == GRV_STORE_SYNC_EACH;
+    GRV_TRY(grvi_fs_write_atomic(path, data, n, durable));
+    if (durable) GRV_TRY(sync_folder(folder));
+    return GRV_OK;
+}
+
+static grv_status fs_remove(grvi_kv *kv, const char *key)
+{
+    char path[PATH_BYTES];
+    GRV_TRY(path_of((kv_fs *)kv, key, path));
+    GRV_CHECK(unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR, GRV_E_IO, "remove %s: %s", path, strerror(errno));
+    return GRV_OK;
+}
+
+static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit, void *argument)
+{
+    grv_status status = GRV_OK;
+    char path[PATH_BYTES];
+    GRV_TRY(path_of((kv_fs *)kv, prefix, path));
+    DIR *const folder = opendir(path);
+    if (folder == NULL && (errno == ENOENT || errno == ENOTDIR)) return GRV_OK;
+    GRV_CHECK(folder != NULL, GRV_E_IO, "list %s: %s", path, strerror(errno));
+    for (const struct dirent *entry = readdir(folder); entry != NULL && status == GRV_OK; entry = readdir(folder)) {
+        struct stat info;
+        if (entry->d_name[0] == '.' || strstr(entry->d_name, ".partial") != NULL) continue;
+        if (fstatat(dirfd(folder), entry->d_name, &info, 0) != 0) continue; /* removed meanwhile */
+        status = visit(argument, entry->d_name, S_ISDIR(info.st_mode));
+    }
+    (void)closedir(folder);
+    return status;
+}
+
+static grv_status fs_commit(grvi_kv *kv)
+{
+    const kv_fs *const fs = (kv_fs *)kv;
+    if (fs->sync != GRV_STORE_SYNC_COMMIT) return GRV_OK; /* each: done already; none: not wanted */
+    const int fd = open(fs->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    GRV_CHECK(fd >= 0, GRV_E_IO, "open %s: %s", fs->root, strerror(errno));
+    const int result = syncfs(fd), reason = errno;
+    (void)close(fd);
+    GRV_CHECK(result == 0, GRV_E_IO, "syncfs %s: %s", fs->root, strerror(reason));
+    return GRV_OK;
+}
+
+static void fs_destroy(grvi_kv *kv)
+{
+    kv_fs *const fs = (kv_fs *)kv;
+    grv_free(fs->root);
+    grv_free(fs);
+}
+
+static const grvi_kv_class fs_class = {fs_open, fs_read, fs_close, fs_put, fs_remove, fs_list, fs_commit, fs_destroy};
+
+grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv)
+{
+    grv_status status = GRV_OK;
+    kv_fs *fs = NULL;
+    *kv = NULL;
+    GRV_CHECK(root[0] != '\0', GRV_E_ARG, "the path of a store is empty");
+    if (create) GRV_TRY(grvi_fs_make_directory(root));
+    GRV_CHECK(grvi_fs_exists(root), GRV_E_NOT_FOUND, "no store at %s: no such folder", root);
+    GRV_CHECK(grvi_fs_is_directory(root), GRV_E_UNSUPPORTED, "%s is a file; a store on a file system is a folder", root);
+    GRV_TRY(GRVI_CALLOC(&fs, 1));
+    fs->base.class = &fs_class;
+    fs->sync = sync;
+    GRV_TRY_GOTO(grvi_strdup(root, &fs->root));
+    for (size_t n = strlen(fs->root); n > 1 && fs->root[n - 1] == '/'; n--) fs->root[n - 1] = '\0';
+    *kv = &fs->base;
+done:
+    if (status != GRV_OK) grv_free(fs);
+    return status;
+}

@@ -1,0 +1,166 @@
+/* Boxes of elements in memory. One odometer walks the merged outer axes; the inner loop is a memcpy wherever both sides are dense. */
+#include <string.h>
+
+#include "store/region.h"
+
+void grvi_dense_strides(int rank, const int64_t *shape, int64_t item_bytes, int64_t *strides)
+{
+    int64_t stride = item_bytes;
+    for (int i = rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= grvi_max_i64(shape[i], 1);
+    }
+}
+
+bool grvi_is_dense(int rank, const int64_t *shape, int64_t item_bytes, const int64_t *strides)
+{
+    int64_t stride = item_bytes;
+    for (int i = rank - 1; i >= 0; i--) {
+        if (shape[i] != 1 && strides[i] != stride) return false;
+        stride *= shape[i];
+    }
+    return true;
+}
+
+bool grvi_count_elements(int rank, const int64_t *shape, int64_t *n)
+{
+    *n = 1;
+    for (int i = 0; i < rank; i++) {
+        /* a zero anywhere makes the box empty, however long the other axes are */
+        if (shape[i] == 0) {
+            *n = 0;
+            return true;
+        }
+    }
+    for (int i = 0; i < rank; i++) {
+        if (!grvi_mul_i64(*n, shape[i], n)) return false;
+    }
+    return true;
+}
+
+bool grvi_next_index(int rank, const int64_t *count, int64_t *index)
+{
+    for (int i = rank - 1; i >= 0; i--) {
+        if (++index[i] < count[i]) return true;
+        index[i] = 0;
+    }
+    return false;
+}
+
+/* A box with as few axes as possible: axes of one element are dropped, neighbours merged where both sides are dense across them. */
+typedef struct merged_box {
+    int rank; /* at least 1 */
+    int64_t count[GRVI_MAX_RANK], a[GRVI_MAX_RANK], b[GRVI_MAX_RANK];
+} merged_box;
+
+/* false if the box is empty */
+static bool merge_axes(int rank, const int64_t *count, int64_t item_bytes, const int64_t *a, const int64_t *b, merged_box *box)
+{
+    int n = 0;
+    for (int i = 0; i < rank; i++) {
+        if (count[i] == 0) return false;
+        if (count[i] == 1) continue;
+        if (n > 0 && box->a[n - 1] == count[i] * a[i] && box->b[n - 1] == count[i] * b[i]) {
+            box->count[n - 1] *= count[i];
+            box->a[n - 1] = a[i];
+            box->b[n - 1] = b[i];
+            continue;
+        }
+        box->count[n] = count[i];
+        box->a[n] = a[i];
+        box->b[n] = b[i];
+        n++;
+    }
+    if (n == 0) {
+        box->count[0] = 1;
+        box->a[0] = box->b[0] = item_bytes;
+        n = 1;
+    }
+    box->rank = n;
+    return true;
+}
+
+/* Steps both pointers to the next row; false after the last. */
+static bool next_row(const merged_box *box, int64_t *index, int64_t *a, int64_t *b)
+{
+    for (int i = box->rank - 2; i >= 0; i--) {
+        *a += box->a[i];
+        *b += box->b[i];
+        if (++index[i] < box->count[i]) return true;
+        *a -= box->count[i] * box->a[i];
+        *b -= box->count[i] * box->b[i];
+        index[i] = 0;
+    }
+    return false;
+}
+
+static uint64_t load_item(const uint8_t *p, int64_t item_bytes)
+{
+    uint64_t value = 0;
+    memcpy(&value, p, (size_t)item_bytes);
+    return value;
+}
+
+static uint64_t reversed(uint64_t value, int64_t item_bytes)
+{
+    return __builtin_bswap64(value) >> (64 - 8 * item_bytes);
+}
+
+static void copy_row(int64_t n, int64_t item_bytes, bool swap, const uint8_t *in, int64_t in_stride, uint8_t *out, int64_t out_stride)
+{
+    if (!swap && in_stride == item_bytes && out_stride == item_bytes) {
+        memcpy(out, in, (size_t)(n * item_bytes));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t value = load_item(in + i * in_stride, item_bytes);
+        if (swap) value = reversed(value, item_bytes);
+        memcpy(out + i * out_stride, &value, (size_t)item_bytes);
+    }
+}
+
+void grvi_region_copy(int rank, const int64_t *count, int64_t item_bytes, bool swap, const uint8_t *in, const int64_t *in_strides,
+                      uint8_t *out, const int64_t *out_strides)
+{
+    merged_box box;
+    if (!merge_axes(rank, count, item_bytes, in_strides, out_strides, &box)) return;
+    const int last = box.rank - 1;
+    int64_t index[GRVI_MAX_RANK] = {0}, a = 0, b = 0;
+    do copy_row(box.count[last], item_bytes, swap, in + a, box.a[last], out + b, box.b[last]);
+    while (next_row(&box, index, &a, &b));
+}
+
+static void fill_row(int64_t n, int64_t item_bytes, uint64_t fill, uint8_t *out, int64_t stride)
+{
+    if (stride == item_bytes && fill == 0) {
+        memset(out, 0, (size_t)(n * item_bytes));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) memcpy(out + i * stride, &fill, (size_t)item_bytes);
+}
+
+void grvi_region_fill(int rank, const int64_t *count, int64_t item_bytes, uint64_t fill, uint8_t *out, const int64_t *strides)
+{
+    merged_box box;
+    if (!merge_axes(rank, count, item_bytes, strides, strides, &box)) return;
+    const int last = box.rank - 1;
+    int64_t index[GRVI_MAX_RANK] = {0}, a = 0, b = 0;
+    do fill_row(box.count[last], item_bytes, fill, out + a, box.a[last]);
+    while (next_row(&box, index, &a, &b));
+}
+
+bool grvi_is_all_fill(const uint8_t *data, int64_t n, int64_t item_bytes, uint64_t fill)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (load_item(data + i * item_bytes, item_bytes) != fill) return false;
+    }
+    return true;
+}
+
+void grvi_swap_in_place(uint8_t *data, int64_t n, int64_t item_bytes)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t value = reversed(load_item(data + i * item_bytes, item_bytes), item_bytes);
+        memcpy(data + i * item_bytes, &value, (size_t)item_bytes);
+    }
+}

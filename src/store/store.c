@@ -1,0 +1,287 @@
+/* Stores, groups and attributes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "grove/core.h"
+#include "store/store_impl.h"
+
+grv_store_params grv_store_params_default(void)
+{
+    return (grv_store_params){.writable = false,
+                              .sync = GRV_STORE_SYNC_NONE,
+                              .n_threads = 1,
+                              .index_cache_bytes = (int64_t)64 << 20,
+                              .max_chunk_bytes = INT32_MAX};
+}
+
+grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
+{
+    grv_status status = GRV_OK;
+    grv_store *store = NULL;
+    *out = NULL;
+    GRV_CHECK(location != NULL, GRV_E_ARG, "no location of the store given");
+    GRV_TRY(GRVI_CALLOC(&store, 1));
+    store->params = params != NULL ? *params : grv_store_params_default();
+    grvi_scratch_pool_init(&store->scratches);
+    grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
+    GRV_TRY_GOTO(grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
+    *out = store;
+done:
+    if (status != GRV_OK) grv_store_close(&store);
+    return status;
+}
+
+grv_status grv_store_commit(grv_store *store) { return store->kv->class->commit(store->kv); }
+
+void grv_store_close(grv_store **store)
+{
+    if (store == NULL || *store == NULL) return;
+    if ((*store)->kv != NULL && (*store)->params.writable && grv_store_commit(*store) != GRV_OK) grv_error_clear();
+    grvi_index_cache_fini(&(*store)->indices);
+    grvi_scratch_pool_fini(&(*store)->scratches);
+    grvi_kv_destroy(&(*store)->kv);
+    grv_free(*store);
+    *store = NULL;
+}
+
+grv_store_counters grv_store_counters_get(const grv_store *store)
+{
+    return (grv_store_counters){.bytes_read = atomic_load(&store->bytes_read),
+                                .bytes_decoded = atomic_load(&store->bytes_decoded),
+                                .objects_opened = atomic_load(&store->objects_opened),
+                                .read_calls = atomic_load(&store->read_calls),
+                                .bytes_written = atomic_load(&store->bytes_written)};
+}
+
+void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch)
+{
+    (void)atomic_fetch_add(&store->bytes_decoded, scratch->bytes_decoded);
+    scratch->bytes_decoded = 0;
+}
+
+grv_status grvi_store_check_writable(const grv_store *store)
+{
+    GRV_CHECK(store->params.writable, GRV_E_ARG, "the store was opened for reading only");
+    return GRV_OK;
+}
+
+grv_status grv_store_put(grv_store *store, const char *key, const void *data, int64_t n_bytes)
+{
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(grvi_kv_check_key(key));
+    return store->kv->class->put(store->kv, key, data, n_bytes);
+}
+
+grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data, int64_t *n_bytes)
+{
+    *data = NULL;
+    GRV_TRY(grvi_kv_check_key(key));
+    return grvi_kv_get(store->kv, key, max_bytes, data, n_bytes);
+}
+
+grv_status grv_store_remove(grv_store *store, const char *key)
+{
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(grvi_kv_check_key(key));
+    return store->kv->class->remove(store->kv, key);
+}
+
+grv_status grv_store_node(grv_store *store, const char *path, grv_node_kind *kind)
+{
+    grvi_json *document = NULL;
+    GRV_TRY(grvi_metadata_load(store->kv, path, &document, kind));
+    grvi_json_free(document);
+    return GRV_OK;
+}
+
+static grv_status put_document(grv_store *store, const char *path, const grvi_text *document)
+{
+    grv_status status = GRV_OK;
+    grvi_text key = {0};
+    grvi_text_printf(&key, path[0] != '\0' ? "%s/zarr.json" : "%szarr.json", path);
+    GRV_TRY_GOTO(grvi_text_status(&key));
+    GRV_TRY_GOTO(store->kv->class->put(store->kv, key.data, document->data, document->n));
+done:
+    grvi_text_fini(&key);
+    return status;
+}
+
+/* The group at a path exists afterwards, and carries no consolidated copy that would be out of date. */
+static grv_status ensure_group(grv_store *store, const char *path)
+{
+    grv_status status = GRV_OK;
+    grvi_json *document = NULL;
+    grvi_text text = {0};
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY_GOTO(grvi_metadata_load(store->kv, path, &document, &kind));
+    GRV_CHECK_GOTO(kind != GRV_NODE_ARRAY, GRV_E_EXISTS, "'%s' is an array and cannot have children", path);
+    if (kind == GRV_NODE_GROUP && !grvi_json_has(document, "consolidated_metadata")) goto done;
+    if (kind == GRV_NODE_GROUP) GRV_TRY_GOTO(grvi_metadata_change(document, NULL, &text));
+    else GRV_TRY_GOTO(grvi_metadata_make_group(NULL, &text));
+    GRV_TRY_GOTO(put_document(store, path, &text));
+done:
+    grvi_text_fini(&text);
+    grvi_json_free(document);
+    return status;
+}
+
+/* ensure_group for all groups above a path, from the top. */
+static grv_status ensure_parents(grv_store *store, const char *path)
+{
+    grv_status status = GRV_OK;
+    char *copy = NULL;
+    if (path[0] == '\0') return GRV_OK;
+    GRV_TRY_GOTO(ensure_group(store, ""));
+    GRV_TRY_GOTO(grvi_strdup(path, &copy));
+    for (char *slash = strchr(copy, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        GRV_TRY_GOTO(ensure_group(store, copy));
+        *slash = '/';
+    }
+done:
+    grv_free(copy);
+    return status;
+}
+
+/* Names that the specification reserves. */
+static grv_status check_names(const char *path)
+{
+    if (path[0] == '\0') return GRV_OK;
+    GRV_TRY(grvi_kv_check_key(path));
+    GRV_CHECK(strlen(path) < GRVI_KEY_BYTES / 2, GRV_E_ARG, "name '%.64s...' is longer than %d bytes", path, GRVI_KEY_BYTES / 2 - 1);
+    for (const char *name = path; name != NULL; name = strchr(name, '/') != NULL ? strchr(name, '/') + 1 : NULL) {
+        const size_t n = strcspn(name, "/");
+        GRV_CHECK(strncmp(name, "__", 2) != 0 && !(n == 9 && strncmp(name, "zarr.json", 9) == 0), GRV_E_ARG,
+                  "name '%s': a part that starts with '__' or is 'zarr.json' is reserved", path);
+    }
+    return GRV_OK;
+}
+
+grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_text *document)
+{
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(check_names(path));
+    GRV_TRY(grv_store_node(store, path, &kind));
+    GRV_CHECK(kind == GRV_NODE_NONE, GRV_E_EXISTS, "%s '%s'", kind == GRV_NODE_ARRAY ? "array" : "group", path);
+    GRV_TRY(ensure_parents(store, path));
+    return put_document(store, path, document);
+}
+
+grv_status grv_group_create(grv_store *store, const char *path, const char *attributes)
+{
+    grvi_text document = {0};
+    grv_status status = grvi_metadata_make_group(attributes, &document);
+    if (status == GRV_OK) status = grvi_store_publish_node(store, path, &document);
+    grvi_text_fini(&document);
+    return status;
+}
+
+static grv_status load_existing(grv_store *store, const char *path, grvi_json **document, grv_node_kind *kind)
+{
+    GRV_TRY(grvi_metadata_load(store->kv, path, document, kind));
+    GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no group or array '%s' (no zarr.json)", path[0] != '\0' ? path : "/");
+    return GRV_OK;
+}
+
+grv_status grv_attributes_get(grv_store *store, const char *path, char **attributes)
+{
+    grv_status status = GRV_OK;
+    grvi_json *document = NULL;
+    grvi_text text = {0};
+    grv_node_kind kind = GRV_NODE_NONE;
+    *attributes = NULL;
+    GRV_TRY(load_existing(store, path, &document, &kind));
+    const grvi_json *const node = grvi_json_get(document, "attributes");
+    if (node != NULL) grvi_json_print(node, &text);
+    else grvi_text_append(&text, "{}");
+    GRV_TRY_GOTO(grvi_text_status(&text));
+    *attributes = text.data;
+    text = (grvi_text){0};
+done:
+    grvi_text_fini(&text);
+    grvi_json_free(document);
+    return status;
+}
+
+grv_status grv_attributes_set(grv_store *store, const char *path, const char *attributes)
+{
+    grv_status status = GRV_OK;
+    grvi_json *document = NULL;
+    grvi_text text = {0};
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY(grvi_store_check_writable(store));
+    GRV_TRY(load_existing(store, path, &document, &kind));
+    GRV_TRY_GOTO(grvi_metadata_change(document, attributes, &text));
+    GRV_TRY_GOTO(ensure_parents(store, path));
+    GRV_TRY_GOTO(put_document(store, path, &text));
+done:
+    grvi_text_fini(&text);
+    grvi_json_free(document);
+    return status;
+}
+
+/* Children found so far. */
+typedef struct child_list {
+    grv_store *store;
+    const char *path;
+    grv_store_child *children;
+    int64_t n;
+} child_list;
+
+static grv_status add_child(void *argument, const char *name, bool is_prefix)
+{
+    child_list *const list = argument;
+    grv_status status = GRV_OK;
+    grvi_text path = {0};
+    grv_node_kind kind = GRV_NODE_NONE;
+    if (!is_prefix || strncmp(name, "__", 2) == 0) return GRV_OK;
+    grvi_text_printf(&path, list->path[0] != '\0' ? "%s/%s" : "%s%s", list->path, name);
+    GRV_TRY_GOTO(grvi_text_status(&path));
+    status = grv_store_node(list->store, path.data, &kind);
+    if (status == GRV_E_FORMAT || status == GRV_E_UNSUPPORTED || status == GRV_E_ARG) {
+        /* one child that cannot be read does not hide the others */
+        status = GRV_OK;
+        kind = GRV_NODE_UNREADABLE;
+    }
+    if (status != GRV_OK || kind == GRV_NODE_NONE) goto done;
+    GRV_TRY_GOTO(GRVI_REALLOC(&list->children, list->n + 1));
+    GRV_TRY_GOTO(grvi_strdup(name, &list->children[list->n].name));
+    list->children[list->n++].kind = kind;
+done:
+    grvi_text_fini(&path);
+    return status;
+}
+
+static int compare_children(const void *a, const void *b)
+{
+    return strcmp(((const grv_store_child *)a)->name, ((const grv_store_child *)b)->name);
+}
+
+grv_status grv_store_list(grv_store *store, const char *path, grv_store_child **children, int64_t *n)
+{
+    child_list list = {.store = store, .path = path};
+    grvi_json *document = NULL;
+    grv_node_kind kind = GRV_NODE_NONE;
+    *children = NULL;
+    *n = 0;
+    GRV_TRY(load_existing(store, path, &document, &kind));
+    grvi_json_free(document);
+    GRV_CHECK(kind == GRV_NODE_GROUP, GRV_E_ARG, "'%s' is an array and has no children", path);
+    const grv_status status = store->kv->class->list(store->kv, path, add_child, &list);
+    if (status != GRV_OK) {
+        grv_store_children_free(list.children, list.n);
+        return status;
+    }
+    if (list.n > 1) qsort(list.children, (size_t)list.n, sizeof *list.children, compare_children);
+    *children = list.children;
+    *n = list.n;
+    return GRV_OK;
+}
+
+void grv_store_children_free(grv_store_child *children, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) grv_free(children[i].name);
+    grv_free(children);
+}
