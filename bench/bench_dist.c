@@ -8,7 +8,6 @@
 
 #include "core/alloc.h"
 #include "dist/strided_copy.h"
-#include "dist/tree_sum.h"
 #include "grove/core.h"
 
 enum { RUNS = 9 };
@@ -98,38 +97,6 @@ static void bench_copy(const char *name, int n_dims, const int64_t *whole, const
     grv_free(c.to);
 }
 
-typedef struct tree_case {
-    grv_tree_sum *plan;
-    int64_t n_planes, n;
-    double *planes;
-} tree_case;
-
-static void run_tree(void *argument)
-{
-    const tree_case *const c = argument;
-    grvi_tree_sum_reduce(c->plan, c->planes);
-}
-
-static void run_plain_sum(void *argument)
-{
-    const tree_case *const c = argument;
-    for (int64_t p = 1; p < c->n_planes; p++)
-        for (int64_t i = 0; i < c->n; i++) c->planes[i] += c->planes[p * c->n + i];
-}
-
-static void bench_tree(const char *name, int64_t n_planes, int64_t n)
-{
-    grv_plane_layout layout = {.n_samples = 1, .n_planes = n_planes, .n_data = 1, .n_domain = 1};
-    tree_case c = {
-        .n_planes = n_planes, .n = n, .planes = room(n_planes * n * (int64_t)sizeof(double))};
-    const grv_tree_sum_params params = {
-        .n_planes = n_planes, .n = n, .run_of = grv_plane_layout_run, .argument = &layout};
-    if (grvi_tree_sum_create_dry(1, 0, &params, &c.plan) != GRV_OK) exit(1);
-    measure(name, (double)(n_planes * n) * sizeof(double), run_plain_sum, run_tree, &c);
-    grv_tree_sum_destroy(&c.plan);
-    grv_free(c.planes);
-}
-
 int main(void)
 {
     printf("work,median_ms,gbytes_per_s,time_ratio\n");
@@ -142,8 +109,5 @@ int main(void)
                (const int64_t[]){36, 64, 36, 12, 6}, plain, 8);
     bench_copy("channels first to last, 8-byte elements", 5, whole, whole, channels_first, 8);
     bench_copy("channels first to last, 4-byte elements", 5, whole, whole, channels_first, 4);
-    bench_tree("64 planes of 1k doubles", 64, 1 << 10);
-    bench_tree("64 planes of 64k doubles", 64, 1 << 16);
-    bench_tree("61 planes of 64k doubles", 61, 1 << 16);
     return 0;
 }

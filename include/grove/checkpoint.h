@@ -36,11 +36,11 @@ typedef struct grv_train_state {
     grv_epoch *history;         /**< [n_history], owned: grv_train_state_fini */
 } grv_train_state;
 
-/** An empty state. */
+/** An empty state. Not collective. */
 GRV_API grv_train_state grv_train_state_init(void);
-/** Frees the history. */
+/** Frees the history. Not collective. */
 GRV_API void grv_train_state_fini(grv_train_state *state);
-/** Appends an epoch to the history. @errors GRV_E_NOMEM */
+/** Appends an epoch to the history. Not collective. @errors GRV_E_NOMEM */
 GRV_API grv_status grv_train_state_append(grv_train_state *state, const grv_epoch *epoch) GRV_MUST_CHECK;
 
 /** Writes the folder aside and renames it; an older one of that path is replaced, and is there until then.
@@ -56,6 +56,8 @@ GRV_API grv_status grv_checkpoint_load(const char *path, grv_network *network, g
 /** The network that a checkpoint holds. Not collective.
  * @param extra  what grv_checkpoint_save was given, or NULL; owned by the caller, free with grv_free; may be NULL itself */
 GRV_API grv_status grv_checkpoint_model(const char *path, grv_fno_params *params, char **extra) GRV_MUST_CHECK;
+/** Position and history of a checkpoint alone. Not collective. @param state  an initialised one, replaced */
+GRV_API grv_status grv_checkpoint_state(const char *path, grv_train_state *state) GRV_MUST_CHECK;
 /** Whether a folder of that path, or the older one that a killed run left behind, is there. Not collective. */
 GRV_API bool grv_checkpoint_exists(const char *path);
 

@@ -73,7 +73,7 @@ GRV_API grv_status grv_comm_all_gather(grv_comm *comm, const void *send, const i
                                        void *receive) GRV_MUST_CHECK;
 
 /** What grv_comm_all_reduce_i64 does. There is no sum of floating-point numbers, whose result would depend on the ranks:
- * see grv_tree_sum. */
+ * see src/dist/tree.h. */
 typedef enum grv_reduce_op {
     GRV_REDUCE_MAX,
     GRV_REDUCE_MIN,

@@ -16,16 +16,17 @@ extern "C" {
 
 /** One sample. Start from grv_flow_sample_params_default. */
 typedef struct grv_flow_sample_params {
-    int64_t n[3];                 /**< cells */
-    double radius;                /**< of the sphere, cells; L of the convective unit */
-    double centre[3];             /**< cells; the sphere must lie inside the box with a cell to spare */
-    double velocity[3];           /**< on the boundary and at the start, cells per time; not zero */
-    double viscosity;             /**< cells^2 per time; Re = |velocity component scale| radius / viscosity */
-    int64_t n_snapshots;          /**< >= 1 */
-    double interval;              /**< between snapshots, in convective units radius / |velocity|; the first is after one interval */
-    double clip;                  /**< vorticity is clipped to +-clip, > 0 */
-    double scale;                 /**< and divided by scale, > 0 */
-    double tolerance;             /**< of the pressure, see grv_flow_params */
+    int64_t n[3];       /**< cells */
+    double radius;      /**< of the sphere, cells; L of the convective unit */
+    double centre[3];   /**< cells; the sphere must lie inside the box with a cell to spare */
+    double velocity[3]; /**< on the boundary and at the start, cells per time; not zero */
+    double viscosity;   /**< cells^2 per time; Re = |velocity component scale| radius / viscosity */
+    int64_t n_snapshots; /**< >= 1 */
+    double
+        interval; /**< between snapshots, in convective units radius / |velocity|; the first is after one interval */
+    double clip;      /**< vorticity is clipped to +-clip, > 0 */
+    double scale;     /**< and divided by scale, > 0 */
+    double tolerance; /**< of the pressure, see grv_flow_params */
     grv_flow_scheme scheme;
     grv_flow_precision precision;
     int n_threads;
@@ -33,8 +34,9 @@ typedef struct grv_flow_sample_params {
 
 /** Where one sample is written. */
 typedef struct grv_flow_sample_arrays {
-    float *input;     /**< [x][y][z][3]: mu0 of the lower x, y and z faces of the cells */
-    float *target;    /**< [x][y][z][t]: vorticity about z, clipped and scaled; boundary cells use the boundary conditions */
+    float *input; /**< [x][y][z][3]: mu0 of the lower x, y and z faces of the cells */
+    float *
+        target; /**< [x][y][z][t]: vorticity about z, clipped and scaled; boundary cells use the boundary conditions */
     float *vorticity; /**< [x][y][z][t], as computed; may be NULL */
     float *pressure;  /**< [x][y][z][t], up to a constant; may be NULL */
 } grv_flow_sample_arrays;
@@ -42,11 +44,12 @@ typedef struct grv_flow_sample_arrays {
 /** What it took. */
 typedef struct grv_flow_sample_report {
     int64_t n_steps;
-    int64_t n_cycles;              /**< multigrid cycles of all pressure solves */
+    int64_t n_cycles; /**< multigrid cycles of all pressure solves */
     int64_t n_solves;
-    int64_t n_stagnated;           /**< solves that ended above the tolerance */
-    double largest_residual_ratio; /**< divergence after / before projection, the worst of all solves */
-    double seconds;                /**< wall time */
+    int64_t n_stagnated; /**< solves that ended above the tolerance */
+    double
+        largest_residual_ratio; /**< divergence after / before projection, the worst of all solves */
+    double seconds;             /**< wall time */
 } grv_flow_sample_report;
 
 /** Called after every step.
@@ -63,7 +66,8 @@ GRV_API grv_flow_sample_params grv_flow_sample_params_default(void);
  * @param progress  may be NULL
  * @param[out] report  may be NULL
  * @errors GRV_E_ARG (parameter named), GRV_E_NOMEM, GRV_E_NUMERIC (step named), GRV_E_INTERRUPTED when progress said so */
-GRV_API grv_status grv_flow_sample_run(const grv_flow_sample_params *params, const grv_flow_sample_arrays *arrays,
+GRV_API grv_status grv_flow_sample_run(const grv_flow_sample_params *params,
+                                       const grv_flow_sample_arrays *arrays,
                                        grv_flow_sample_progress *progress, void *user,
                                        grv_flow_sample_report *report) GRV_MUST_CHECK;
 

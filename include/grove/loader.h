@@ -18,6 +18,7 @@ typedef struct grv_loader_params {
     int n_ahead;      /**< batches that may wait for the consumer, >= 1; memory: n_ahead + 1 batches */
 } grv_loader_params;
 
+/** A reader of batches with a thread of its own. */
 typedef struct grv_loader grv_loader;
 
 /** Takes the buffers and starts the thread.

@@ -23,6 +23,7 @@ typedef struct grv_network_params {
     bool loss;          /**< with a target: for training and evaluation */
 } grv_network_params;
 
+/** A network on one rank. */
 typedef struct grv_network grv_network;
 
 /** Builds, fuses, differentiates, plans, and takes memory. Parameters start at zero: initialise or load them.
@@ -46,8 +47,9 @@ GRV_API float *grv_network_parameters(grv_network *network);
 GRV_API float *grv_network_gradients(grv_network *network);
 /** Planes of the input that this rank works on, the same as those of target and output. Not collective. */
 GRV_API grv_range grv_network_planes(const grv_network *network);
-/** Numbers of this rank's part of one sample's input, and of its output. Not collective. */
+/** Numbers of this rank's part of one sample's input. Not collective. */
 GRV_API int64_t grv_network_input_count(const grv_network *network);
+/** Likewise of its output. Not collective. */
 GRV_API int64_t grv_network_output_count(const grv_network *network);
 
 /** Draws all parameters from their distributions; number i of tensor p depends on (seed, p, i) only, i in canonical order. Not collective. */
@@ -69,11 +71,6 @@ GRV_API grv_status grv_network_write(grv_network *network, const float *block, g
 /** Reads this rank's part of such a block from a file that any number of ranks wrote. Not collective.
  * @errors GRV_E_NOT_FOUND, GRV_E_SHAPE naming the tensor, what is expected and what was found */
 GRV_API grv_status grv_network_read(const grv_network *network, const grv_safetensors *file, const char *prefix, float *block) GRV_MUST_CHECK;
-
-/** The network as JSON text (for metadata of files); owned by the caller, free with grv_free. Not collective. */
-GRV_API grv_status grv_fno_to_json(const grv_fno_params *params, char **json) GRV_MUST_CHECK;
-/** And back. `what` names the source in messages. Not collective. @errors GRV_E_FORMAT naming the key */
-GRV_API grv_status grv_fno_from_json(const char *json, const char *what, grv_fno_params *params) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

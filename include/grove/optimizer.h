@@ -25,9 +25,10 @@ typedef struct grv_optimizer_params {
     double clip_norm;    /**< > 0: the gradient is scaled down to this norm over all parameters of all ranks; 0: off */
 } grv_optimizer_params;
 
-/** Adam, 0.9, 0.999, 1e-8, no decay, no clipping. */
+/** Adam, 0.9, 0.999, 1e-8, no decay, no clipping. Not collective. */
 GRV_API grv_optimizer_params grv_optimizer_params_default(void);
 
+/** Moments and step count of one network's parameters on one rank. */
 typedef struct grv_optimizer grv_optimizer;
 
 /** Takes the moments' memory: twice the parameter block, zero.

@@ -187,13 +187,14 @@ static grv_status list_child(grvi_json_writer *w, grv_store *store, const grv_st
         write_string(w, "name", child->name);
         write_string(w, "kind", kind_name(child->kind));
     } else {
-        (void)printf("%-10s  %-20s", kind_name(child->kind), child->name);
+        (void)printf("%-10s  %s", kind_name(child->kind), child->name);
     }
     if (child->kind == GRV_NODE_ARRAY) {
         grv_status status = grv_array_open(store, child->name, &array);
         if (status == GRV_OK && as_json) status = write_array(w, array, false);
         if (status == GRV_OK && !as_json) {
-            (void)printf("  %-8s  ", grv_store_type_name(grv_array_get_desc(array)->type));
+            const int padding = (int)grvi_max_i64(0, 20 - (int64_t)strlen(child->name));
+            (void)printf("%*s  %-8s  ", padding, "", grv_store_type_name(grv_array_get_desc(array)->type));
             print_shape(grv_array_get_desc(array)->rank, grv_array_get_desc(array)->shape);
         }
         grv_array_close(&array);

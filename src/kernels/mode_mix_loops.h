@@ -13,7 +13,7 @@
  * row to throw away and slots of zeros.
  *
  * The pass is bound by reading the weights, which are prefetched PREFETCH floats ahead, and by
- * writing dW. */
+ * writing dW; with several samples also by their rows of P, too many streams for the hardware. */
 #include <string.h>
 
 #include "kernels/mode_mix_impl.h"
@@ -120,6 +120,7 @@ typedef struct mixer {
     int64_t sample;    /* floats of a group's modes of one sample: n_signs slots */
     int n_two_sided;   /* axes with butterflies */
     int n_signs;       /* 2^n_two_sided */
+    int64_t ahead;     /* floats of P to the rows of the second next group */
     float *first;      /* [n_samples][n_signs] slots */
     float *second;     /* as first */
     float *zeros;      /* read for rows that do not exist */
@@ -133,6 +134,7 @@ static mixer mixer_make(const grvi_mode_mix *mix, int64_t n_samples, float *scra
     m.n_vectors = grvi_ceil_div(m.c, LANES);
     m.slot = grvi_round_up(2 * m.c + LANES, 16);
     m.n_signs = 1 << m.n_two_sided;
+    m.ahead = 4 * mix->stride[mix->order[m.n_two_sided]]; /* cos and sin of two magnitudes */
     m.sample = m.n_signs * m.slot;
     m.first = scratch;
     m.second = m.first + n_samples * m.sample;
@@ -225,8 +227,10 @@ static void gather(const mixer *m, const grvi_mode_group *group, float scale, co
                    float *x)
 {
     const float *row[GRVI_MAX_GROUP_ROWS];
-    for (int t = 0; t < 2 * m->n_signs; t++)
+    for (int t = 0; t < 2 * m->n_signs; t++) {
         row[t] = group->row[t] < 0 ? m->zeros : p + group->row[t];
+        __builtin_prefetch(row[t] + m->ahead, 0, 3);
+    }
     const bool is_short = m->c < LANES;
     switch (2 * m->n_two_sided + is_short) {
     case 0: gather_body(m, row, scale, x, 0, false); break;
@@ -288,108 +292,147 @@ GRVI_INLINE bool near_end(int64_t c, int64_t i)
 /* This chunk's share of the row that starts `ahead` floats after w. */
 GRVI_INLINE void prefetch_row(const chunk *k, const float *w, int64_t ahead, int V)
 {
+    if (ahead == 0) return;
 #pragma GCC unroll 8
     for (int i = 0; i < 2 * V * LANES; i += LINE)
         __builtin_prefetch(w + 2 * k->first + i + ahead, 0, 3);
 }
 
-/* y_o = sum_i x_i w_io */
+/* y_o = sum_i x_i w_io for S samples */
 GRVI_INLINE void multiply_body(const mixer *m, const chunk *k, const float *w, const float *x,
-                               int64_t ahead, float *y, int V, bool is_short)
+                               int64_t ahead, float *y, int S, int V, bool is_short)
 {
     const int64_t c = m->c;
-    vf re[MAX_VECTORS], im[MAX_VECTORS];
+    vf re[2][MAX_VECTORS], im[2][MAX_VECTORS];
+#pragma GCC unroll 2
+    for (int n = 0; n < S; n++)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; v++) re[v] = im[v] = vf_zero();
+        for (int v = 0; v < V; v++) re[n][v] = im[n][v] = vf_zero();
     for (int64_t i = 0; i < c; i++, w += 2 * c) {
-        const vf x_re = vf_set1(x[i]), x_im = vf_set1(x[c + i]);
         const bool masked = is_short && near_end(c, i);
         prefetch_row(k, w, ahead, V);
 #pragma GCC unroll 4
         for (int v = 0; v < V; v++) {
             const float *const at = w + column(k, v, V);
-            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at),
-                     w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
-            re[v] = vf_fnma(x_im, w_im, vf_fma(x_re, w_re, re[v]));
-            im[v] = vf_fma(x_im, w_re, vf_fma(x_re, w_im, im[v]));
+            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at);
+            const vf w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
+#pragma GCC unroll 2
+            for (int n = 0; n < S; n++) {
+                const vf x_re = vf_set1(x[n * m->sample + i]),
+                         x_im = vf_set1(x[n * m->sample + c + i]);
+                re[n][v] = vf_fnma(x_im, w_im, vf_fma(x_re, w_re, re[n][v]));
+                im[n][v] = vf_fma(x_im, w_re, vf_fma(x_re, w_im, im[n][v]));
+            }
         }
     }
+#pragma GCC unroll 2
+    for (int n = 0; n < S; n++)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; v++) {
-        vf_store(y + column(k, v, V), re[v]);
-        vf_store(y + c + column(k, v, V), im[v]);
-    }
-}
-
-static void multiply(const mixer *m, const float *w, const float *x, int64_t ahead, float *y)
-{
-    for (int64_t begin = 0; begin < m->n_vectors; begin += MAX_VECTORS) {
-        const int64_t end = grvi_min_i64(begin + MAX_VECTORS, m->n_vectors);
-        const chunk k = chunk_make(m, begin, end);
-        if (m->c < LANES)
-            multiply_body(m, &k, w, x, ahead, y, 1, true);
-        else if (end - begin == 1)
-            multiply_body(m, &k, w, x, ahead, y, 1, false);
-        else if (end - begin == 2)
-            multiply_body(m, &k, w, x, ahead, y, 2, false);
-        else if (end - begin == 3)
-            multiply_body(m, &k, w, x, ahead, y, 3, false);
-        else
-            multiply_body(m, &k, w, x, ahead, y, 4, false);
-    }
+        for (int v = 0; v < V; v++) { /* short: re before im */
+            vf_store(y + n * m->sample + column(k, v, V), re[n][v]);
+            vf_store(y + n * m->sample + c + column(k, v, V), im[n][v]);
+        }
 }
 
 /* y_i = sum_o conj(w_io) q_o over the columns of the chunk, added to y after the first chunk */
 GRVI_INLINE void adjoint_body(const mixer *m, const chunk *k, const float *w, const float *q,
-                              int64_t ahead, float *y, int V, bool is_short)
+                              int64_t ahead, float *y, int S, int V, bool is_short)
 {
     static const float step[32] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                                    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const vf is_new = vf_load(step + 16 - (is_short ? 0 : k->n_repeated));
     const int64_t c = m->c;
-    vf q_re[MAX_VECTORS], q_im[MAX_VECTORS];
+    vf q_re[2][MAX_VECTORS], q_im[2][MAX_VECTORS];
+#pragma GCC unroll 2
+    for (int n = 0; n < S; n++) {
 #pragma GCC unroll 4
-    for (int v = 0; v < V; v++) {
-        const float *const at = q + column(k, v, V);
-        q_re[v] = is_short ? vf_load_n(at, c) : vf_load(at);
-        q_im[v] = is_short ? vf_load_n(at + c, c) : vf_load(at + c);
+        for (int v = 0; v < V; v++) {
+            const float *const at = q + n * m->sample + column(k, v, V);
+            q_re[n][v] = is_short ? vf_load_n(at, c) : vf_load(at);
+            q_im[n][v] = is_short ? vf_load_n(at + c, c) : vf_load(at + c);
+        }
+        q_re[n][V - 1] = vf_select_positive(is_new, q_re[n][V - 1], vf_zero());
+        q_im[n][V - 1] = vf_select_positive(is_new, q_im[n][V - 1], vf_zero());
     }
-    q_re[V - 1] = vf_select_positive(is_new, q_re[V - 1], vf_zero());
-    q_im[V - 1] = vf_select_positive(is_new, q_im[V - 1], vf_zero());
     for (int64_t i = 0; i < c; i++, w += 2 * c) {
         const bool masked = is_short && near_end(c, i);
-        vf re = vf_zero(), im = vf_zero();
+        vf re[2] = {vf_zero(), vf_zero()}, im[2] = {vf_zero(), vf_zero()};
         prefetch_row(k, w, ahead, V);
 #pragma GCC unroll 4
         for (int v = 0; v < V; v++) {
             const float *const at = w + column(k, v, V);
-            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at),
-                     w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
-            re = vf_fma(w_im, q_im[v], vf_fma(w_re, q_re[v], re));
-            im = vf_fnma(w_im, q_re[v], vf_fma(w_re, q_im[v], im));
+            const vf w_re = masked ? vf_load_n(at, c) : vf_load(at);
+            const vf w_im = masked ? vf_load_n(at + c, c) : vf_load(at + c);
+#pragma GCC unroll 2
+            for (int n = 0; n < S; n++) {
+                re[n] = vf_fma(w_im, q_im[n][v], vf_fma(w_re, q_re[n][v], re[n]));
+                im[n] = vf_fnma(w_im, q_re[n][v], vf_fma(w_re, q_im[n][v], im[n]));
+            }
         }
-        y[i] = sum_lanes(re) + (k->first > 0 ? y[i] : 0);
-        y[c + i] = sum_lanes(im) + (k->first > 0 ? y[c + i] : 0);
+#pragma GCC unroll 2
+        for (int n = 0; n < S; n++) {
+            float *const at = y + n * m->sample + i;
+            at[0] = sum_lanes(re[n]) + (k->first > 0 ? at[0] : 0);
+            at[c] = sum_lanes(im[n]) + (k->first > 0 ? at[c] : 0);
+        }
     }
 }
 
-static void multiply_adjoint(const mixer *m, const float *w, const float *q, int64_t ahead,
-                             float *y)
+GRVI_INLINE void product_body(const mixer *m, bool is_adjoint, const chunk *k, const float *w,
+                              const float *x, int64_t ahead, float *y, int S, int V, bool is_short)
+{
+    if (is_adjoint)
+        adjoint_body(m, k, w, x, ahead, y, S, V, is_short);
+    else
+        multiply_body(m, k, w, x, ahead, y, S, V, is_short);
+}
+
+/* S samples of y_o = sum_i x_i w_io, or of y_i = sum_o conj(w_io) x_o */
+GRVI_INLINE void product_samples(const mixer *m, bool is_adjoint, const float *w, const float *x,
+                                 int64_t ahead, float *y, int S)
 {
     for (int64_t begin = 0; begin < m->n_vectors; begin += MAX_VECTORS) {
         const int64_t end = grvi_min_i64(begin + MAX_VECTORS, m->n_vectors);
         const chunk k = chunk_make(m, begin, end);
         if (m->c < LANES)
-            adjoint_body(m, &k, w, q, ahead, y, 1, true);
+            product_body(m, is_adjoint, &k, w, x, ahead, y, S, 1, true);
         else if (end - begin == 1)
-            adjoint_body(m, &k, w, q, ahead, y, 1, false);
+            product_body(m, is_adjoint, &k, w, x, ahead, y, S, 1, false);
         else if (end - begin == 2)
-            adjoint_body(m, &k, w, q, ahead, y, 2, false);
+            product_body(m, is_adjoint, &k, w, x, ahead, y, S, 2, false);
         else if (end - begin == 3)
-            adjoint_body(m, &k, w, q, ahead, y, 3, false);
-        else
-            adjoint_body(m, &k, w, q, ahead, y, 4, false);
+            product_body(m, is_adjoint, &k, w, x, ahead, y, S, 3, false);
+        else if (4 * 4 + 4 <= GRVI_REGISTERS || S == 1) /* sums and operands in registers */
+            product_body(m, is_adjoint, &k, w, x, ahead, y, S, 4, false);
+        else {
+            product_body(m, is_adjoint, &k, w, x, ahead, y, 1, 4, false);
+            product_body(m, is_adjoint, &k, w, x + m->sample, 0, y + m->sample, 1, 4, false);
+        }
     }
+}
+
+/* All samples, two at a time; the first ones fetch the weights that follow. */
+GRVI_INLINE void product(const mixer *m, bool is_adjoint, const float *w, const float *x,
+                         int64_t n_samples, float *y)
+{
+    int64_t n = 0;
+    for (; n + 2 <= n_samples; n += 2)
+        product_samples(m, is_adjoint, w, x + n * m->sample, n == 0 ? PREFETCH : 0,
+                        y + n * m->sample, 2);
+    if (n < n_samples)
+        product_samples(m, is_adjoint, w, x + n * m->sample, n == 0 ? PREFETCH : 0,
+                        y + n * m->sample, 1);
+}
+
+static void multiply(const mixer *m, const float *w, const float *x, int64_t n_samples, float *y)
+{
+    product(m, false, w, x, n_samples, y);
+}
+
+static void multiply_adjoint(const mixer *m, const float *w, const float *q, int64_t n_samples,
+                             float *y)
+{
+    product(m, true, w, q, n_samples, y);
 }
 
 /* ---- dW: row i is re(x_i) [qr | qi] + im(x_i) [qi | -qr] ---- */
@@ -403,18 +446,38 @@ static void turn(int64_t c, const float *q, float *turned)
     }
 }
 
-/* Columns from `at` on of row i, summed over the samples as mode_mix.h says: `open` holds the
- * complete subtrees, each at least twice as large as the next. */
+/* Columns from `at` on of row i, summed over 1 to 4 samples. */
+GRVI_INLINE vf outer_block(const mixer *m, const float *x, const float *q, const float *turned,
+                           int64_t i, int64_t at, int64_t n_samples)
+{
+    vf term[4] = {vf_zero(), vf_zero(), vf_zero(), vf_zero()};
+#pragma GCC unroll 4
+    for (int n = 0; n < n_samples; n++) {
+        const float *const xn = x + n * m->sample + i;
+        term[n] = vf_mul(vf_set1(xn[m->c]), vf_load(turned + n * m->slot + at));
+        term[n] = vf_fma(vf_set1(xn[0]), vf_load(q + n * m->sample + at), term[n]);
+    }
+    if (n_samples == 1) return term[0];
+    const vf left = vf_add(term[0], term[1]);
+    if (n_samples == 2) return left;
+    return vf_add(left, n_samples == 3 ? term[2] : vf_add(term[2], term[3]));
+}
+
+/* The same for any number, as mode_mix.h says: `open` holds complete subtrees of 4 2^j samples,
+ * each at least twice as large as the next. Fast where n_samples is a constant up to 4. */
 GRVI_INLINE vf outer_sum(const mixer *m, const float *x, const float *q, int64_t i, int64_t at,
                          int64_t n_samples)
 {
+    if (n_samples <= 4) return outer_block(m, x, q, m->turned, i, at, n_samples);
     vf open[64], sum = vf_zero();
     int depth = 0;
-    for (int64_t n = 0; n < n_samples; n++, x += m->sample, q += m->sample) {
-        sum = vf_mul(vf_set1(x[m->c + i]), vf_load(m->turned + n * m->slot + at));
-        sum = vf_fma(vf_set1(x[i]), vf_load(q + at), sum);
-        for (int64_t rest = n; rest & 1; rest >>= 1) sum = vf_add(open[--depth], sum);
+    const float *turned = m->turned;
+    for (int64_t n = 0; n < n_samples; n += 4) {
+        sum = outer_block(m, x, q, turned, i, at, grvi_min_i64(4, n_samples - n));
+        for (int64_t rest = n / 4; rest & 1 && n + 4 <= n_samples; rest >>= 1)
+            sum = vf_add(open[--depth], sum);
         open[depth++] = sum;
+        x += 4 * m->sample, q += 4 * m->sample, turned += 4 * m->slot;
     }
     for (depth--; depth > 0; depth--) sum = vf_add(open[depth - 1], sum);
     return sum;
@@ -447,14 +510,13 @@ static void outer(const mixer *m, const float *x, const float *q, int64_t n_samp
                   float *dw)
 {
     for (int64_t n = 0; n < n_samples; n++) turn(m->c, q + n * m->sample, m->turned + n * m->slot);
-    if (n_samples == 1 && piece == 8)
-        outer_body(m, x, q, 1, 8, dw);
-    else if (n_samples == 1)
-        outer_body(m, x, q, 1, piece, dw);
-    else if (n_samples == 2)
-        outer_body(m, x, q, 2, piece, dw);
-    else
-        outer_body(m, x, q, n_samples, piece, dw);
+    switch (n_samples) {
+    case 1: outer_body(m, x, q, 1, piece, dw); break;
+    case 2: outer_body(m, x, q, 2, piece, dw); break;
+    case 3: outer_body(m, x, q, 3, piece, dw); break;
+    case 4: outer_body(m, x, q, 4, piece, dw); break;
+    default: outer_body(m, x, q, n_samples, piece, dw); break;
+    }
 }
 
 /* Floats that can be written past the cache at once, 0 for ordinary stores: where the gradient
@@ -488,8 +550,7 @@ static void forward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, co
             if (!(group.signs >> s & 1)) continue;
             const float *const x = m.first + s * m.slot;
             float *const y = m.second + s * m.slot;
-            for (int64_t n = 0; n < n_samples; n++)
-                multiply(&m, w, x + n * m.sample, n == 0 ? PREFETCH : 0, y + n * m.sample);
+            multiply(&m, w, x, n_samples, y);
             w += mode_size;
         }
         for (int64_t n = 0; n < n_samples; n++)
@@ -521,9 +582,8 @@ static void backward(const grvi_mode_mix *mix, const grvi_mode_mix_work *work, c
             float *const x = m.first + s * m.slot;
             const float *const q = m.second + s * m.slot;
             if (grad_weights != NULL) outer(&m, x, q, n_samples, piece, grad_weights + at);
-            for (int64_t n = 0; n < n_samples && grad_in != NULL; n++) /* dX takes the place of X */
-                multiply_adjoint(&m, weights + at, q + n * m.sample, n == 0 ? PREFETCH : 0,
-                                 x + n * m.sample);
+            if (grad_in != NULL) /* dX takes the place of X */
+                multiply_adjoint(&m, weights + at, q, n_samples, x);
             at += mode_size;
         }
         for (int64_t n = 0; n < n_samples && grad_in != NULL; n++)

@@ -28,18 +28,19 @@ enum {
     TILE_ROWS = GRVI_REGISTERS == 32 ? 13 : 6,
     TILE_PAIRS = GRVI_REGISTERS == 32 ? 6 : 3,
     CHUNK_FLOATS = 5120,  /* of transformed values that wait for the next step in first-level cache: 20 KiB */
+    STRIPS_FLOATS = 2048, /* of rows that go through all tiles before the next ones: 8 KiB */
     CACHE_LINE = 16,      /* floats */
     PANEL_PAD = STRIP,    /* floats that may be read or rewritten behind a buffer */
 };
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* A strip of columns on its way along an axis: rows of STRIP floats, `stride` floats apart, and the strip that follows, whose
- * rows the first tile prefetches. */
-typedef struct strip {
+/* Some strips of columns side by side on their way along an axis: rows of count * STRIP floats, `stride` floats apart, and
+ * what follows, whose rows the first tile prefetches. */
+typedef struct strips {
     const float *data, *next;
-    int64_t stride;
-} strip;
+    int64_t stride, count;
+} strips;
 
 /* What a tile needs to know of its axis. */
 typedef struct transform_axis {
@@ -49,6 +50,7 @@ typedef struct transform_axis {
 } transform_axis;
 
 GRVI_INLINE void prefetch(const float *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+GRVI_INLINE void prefetch_far(const float *p) { _mm_prefetch((const char *)p, _MM_HINT_T1); } /* into the second level */
 
 GRVI_INLINE void multiply_add(const int n_rows, vf acc[][2], const float *coefficients, vf x0, vf x1)
 {
@@ -86,52 +88,54 @@ GRVI_INLINE int64_t tile_start(int64_t n_rows, int64_t n_tiles, int64_t i) { ret
 typedef enum row_kind { FIRST_COSINES, COSINES, SINES } row_kind; /* FIRST_COSINES: from k = 0 on */
 
 /* Rows [first, first + n_rows) of the cosines (from k = 0) or of the sines (from k = 1). */
-GRVI_INLINE void forward_tile(const int n_rows, const row_kind kind, const transform_axis *axis, const strip *in, int64_t first,
+GRVI_INLINE void forward_tile(const int n_rows, const row_kind kind, const transform_axis *axis, const strips *in, int64_t first,
                               float *out, int64_t out_stride)
 {
     const grvi_axis_tables *const t = axis->tables;
     const int64_t n = axis->modes->n, stride = in->stride, n_pairs = t->n_pairs;
+    const bool has_middle = t->n_cos_points > n_pairs + 1; /* j = n/2 has no partner */
     const int64_t table_stride = kind == SINES ? axis->modes->n_sin : axis->modes->n_cos;
-    const float *table = kind == SINES ? t->forward_sin + first : t->forward_cos + table_stride + first; /* of j = 1 */
-    const float *up = in->data, *down = in->data + n * stride, *ahead_up = in->next, *ahead_down = in->next + n * stride;
-    vf acc[TILE_ROWS][2];
-    const vf v0 = vf_load(up), v1 = vf_load(up + GRVI_LANES);
-    UNROLL
-    for (int r = 0; r < n_rows; r++) { /* j = 0: cos 0 = 1, sin 0 = 0 */
-        acc[r][0] = kind == SINES ? vf_zero() : v0;
-        acc[r][1] = kind == SINES ? vf_zero() : v1;
-    }
-    if (kind == FIRST_COSINES) prefetch(ahead_up);
-    for (int64_t j = 0; j < n_pairs; j++) {
-        up += stride;
-        down -= stride;
-        if (kind == FIRST_COSINES) {
-            ahead_up += stride;
-            ahead_down -= stride;
-            prefetch(ahead_up);
-            prefetch(ahead_down);
-        }
-        const vf u0 = vf_load(up), u1 = vf_load(up + GRVI_LANES), d0 = vf_load(down), d1 = vf_load(down + GRVI_LANES);
-        if (kind == SINES)
-            multiply_add(n_rows, acc, table, vf_sub(u0, d0), vf_sub(u1, d1));
-        else
-            multiply_add(n_rows, acc, table, vf_add(u0, d0), vf_add(u1, d1));
-        table += table_stride;
-    }
-    if (kind != SINES && t->n_cos_points > n_pairs + 1) { /* j = n/2 has no partner */
-        up += stride;
-        multiply_add(n_rows, acc, table, vf_load(up), vf_load(up + GRVI_LANES));
-    }
+    const float *const table_1 = kind == SINES ? t->forward_sin + first : t->forward_cos + table_stride + first; /* of j = 1 */
     out += (2 * first + (kind == SINES ? 2 : -1)) * out_stride;
-    UNROLL
-    for (int r = 0; r < n_rows; r++) {
-        float *const row = kind == FIRST_COSINES && r == 0 ? out + out_stride : out + 2 * r * out_stride;
-        vf_store(row, acc[r][0]);
-        vf_store(row + GRVI_LANES, acc[r][1]);
+    for (int64_t q = 0; q < in->count * STRIP; q += STRIP) {
+        const float *up = in->data + q, *down = up + n * stride, *ahead = in->next + q, *ahead_down = ahead + n * stride;
+        const float *table = table_1;
+        vf acc[TILE_ROWS][2];
+        const vf v0 = vf_load(up), v1 = vf_load(up + GRVI_LANES);
+        UNROLL
+        for (int r = 0; r < n_rows; r++) { /* j = 0: cos 0 = 1, sin 0 = 0 */
+            acc[r][0] = kind == SINES ? vf_zero() : v0;
+            acc[r][1] = kind == SINES ? vf_zero() : v1;
+        }
+        if (kind == FIRST_COSINES) prefetch(ahead);
+        for (int64_t j = 0; j < n_pairs; j++) {
+            up += stride;
+            down -= stride;
+            if (kind == FIRST_COSINES) {
+                ahead += stride;
+                ahead_down -= stride;
+                prefetch(ahead);
+                prefetch(ahead_down);
+            }
+            const vf u0 = vf_load(up), u1 = vf_load(up + GRVI_LANES), d0 = vf_load(down), d1 = vf_load(down + GRVI_LANES);
+            if (kind == SINES)
+                multiply_add(n_rows, acc, table, vf_sub(u0, d0), vf_sub(u1, d1));
+            else
+                multiply_add(n_rows, acc, table, vf_add(u0, d0), vf_add(u1, d1));
+            table += table_stride;
+        }
+        if (kind != SINES && has_middle)
+            multiply_add(n_rows, acc, table, vf_load(up + stride), vf_load(up + stride + GRVI_LANES));
+        UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            float *const row = out + q + (kind == FIRST_COSINES && r == 0 ? 1 : 2 * r) * out_stride;
+            vf_store(row, acc[r][0]);
+            vf_store(row + GRVI_LANES, acc[r][1]);
+        }
     }
 }
 
-static void forward_rows(int64_t n_rows, row_kind kind, const transform_axis *axis, const strip *in, int64_t first, float *out,
+static void forward_rows(int64_t n_rows, row_kind kind, const transform_axis *axis, const strips *in, int64_t first, float *out,
                          int64_t out_stride)
 {
 #define TILE(count)                                                                                \
@@ -147,7 +151,7 @@ static void forward_rows(int64_t n_rows, row_kind kind, const transform_axis *ax
 #undef TILE
 }
 
-static void forward_strip(const transform_axis *axis, const strip *in, float *out, int64_t out_stride)
+static void forward_strips(const transform_axis *axis, const strips *in, float *out, int64_t out_stride)
 {
     const int64_t n_cos = axis->modes->n_cos, n_sin = axis->modes->n_sin;
     const int64_t cos_tiles = grvi_ceil_div(n_cos, TILE_ROWS), sin_tiles = grvi_ceil_div(n_sin, TILE_ROWS);
@@ -164,48 +168,50 @@ static void forward_strip(const transform_axis *axis, const strip *in, float *ou
 /* ---- inverse ---- */
 
 /* Points j = first .. first + n_points - 1 and their partners. */
-GRVI_INLINE void inverse_tile(const int n_points, const bool fetch, const transform_axis *axis, const strip *in, int64_t first,
+GRVI_INLINE void inverse_tile(const int n_points, const bool fetch, const transform_axis *axis, const strips *in, int64_t first,
                               float *out, int64_t out_stride)
 {
     const grvi_axis_tables *const t = axis->tables;
-    const int64_t n = axis->modes->n, stride = in->stride, table_stride = t->n_cos_points;
-    const float *x = in->data, *ahead = in->next, *cos_table = t->inverse_cos + first, *sin_table = t->inverse_sin + first;
-    vf c[TILE_PAIRS][2], s[TILE_PAIRS][2];
-    UNROLL
-    for (int r = 0; r < n_points; r++) { /* k = 0 */
-        c[r][0] = vf_load(x);
-        c[r][1] = vf_load(x + GRVI_LANES);
-        s[r][0] = s[r][1] = vf_zero();
-    }
-    if (fetch) prefetch(ahead);
-    for (int64_t k = 0; k < axis->modes->n_sin; k++) {
-        x += 2 * stride;
-        cos_table += table_stride;
-        if (fetch) {
-            ahead += 2 * stride;
-            prefetch(ahead - stride);
-            prefetch(ahead);
+    const int64_t n = axis->modes->n, n_sin = axis->modes->n_sin, stride = in->stride, table_stride = t->n_cos_points;
+    const bool has_middle = axis->modes->n_cos > n_sin + 1; /* the cosine at n/2 */
+    for (int64_t q = 0; q < in->count * STRIP; q += STRIP) {
+        const float *x = in->data + q, *ahead = in->next + q, *cos_table = t->inverse_cos + first, *sin_table = t->inverse_sin + first;
+        vf c[TILE_PAIRS][2], s[TILE_PAIRS][2];
+        UNROLL
+        for (int r = 0; r < n_points; r++) { /* k = 0 */
+            c[r][0] = vf_load(x);
+            c[r][1] = vf_load(x + GRVI_LANES);
+            s[r][0] = s[r][1] = vf_zero();
         }
-        multiply_add(n_points, c, cos_table, vf_load(x - stride), vf_load(x - stride + GRVI_LANES));
-        multiply_add(n_points, s, sin_table, vf_load(x), vf_load(x + GRVI_LANES));
-        sin_table += table_stride;
-    }
-    if (axis->modes->n_cos > axis->modes->n_sin + 1) /* the cosine at n/2 */
-        multiply_add(n_points, c, cos_table + table_stride, vf_load(x + stride), vf_load(x + stride + GRVI_LANES));
-    UNROLL
-    for (int r = 0; r < n_points; r++) {
-        const int64_t j = first + r;
-        float *const up = out + j * out_stride, *const down = out + (n - j) * out_stride;
-        vf_store(up, vf_add(c[r][0], s[r][0]));
-        vf_store(up + GRVI_LANES, vf_add(c[r][1], s[r][1]));
-        if (j >= 1 && j <= t->n_pairs) {
-            vf_store(down, vf_sub(c[r][0], s[r][0]));
-            vf_store(down + GRVI_LANES, vf_sub(c[r][1], s[r][1]));
+        if (fetch) prefetch(ahead);
+        for (int64_t k = 0; k < n_sin; k++) {
+            x += 2 * stride;
+            cos_table += table_stride;
+            if (fetch) {
+                ahead += 2 * stride;
+                prefetch(ahead - stride);
+                prefetch(ahead);
+            }
+            multiply_add(n_points, c, cos_table, vf_load(x - stride), vf_load(x - stride + GRVI_LANES));
+            multiply_add(n_points, s, sin_table, vf_load(x), vf_load(x + GRVI_LANES));
+            sin_table += table_stride;
+        }
+        if (has_middle) multiply_add(n_points, c, cos_table + table_stride, vf_load(x + stride), vf_load(x + stride + GRVI_LANES));
+        UNROLL
+        for (int r = 0; r < n_points; r++) {
+            const int64_t j = first + r;
+            float *const up = out + j * out_stride + q, *const down = out + (n - j) * out_stride + q;
+            vf_store(up, vf_add(c[r][0], s[r][0]));
+            vf_store(up + GRVI_LANES, vf_add(c[r][1], s[r][1]));
+            if (j >= 1 && j <= t->n_pairs) {
+                vf_store(down, vf_sub(c[r][0], s[r][0]));
+                vf_store(down + GRVI_LANES, vf_sub(c[r][1], s[r][1]));
+            }
         }
     }
 }
 
-static void inverse_points(int64_t n_points, bool fetch, const transform_axis *axis, const strip *in, int64_t first, float *out,
+static void inverse_points(int64_t n_points, bool fetch, const transform_axis *axis, const strips *in, int64_t first, float *out,
                            int64_t out_stride)
 {
 #define TILE(count)                                                                                \
@@ -219,7 +225,7 @@ static void inverse_points(int64_t n_points, bool fetch, const transform_axis *a
 #undef TILE
 }
 
-static void inverse_strip(const transform_axis *axis, const strip *in, float *out, int64_t out_stride)
+static void inverse_strips(const transform_axis *axis, const strips *in, float *out, int64_t out_stride)
 {
     const int64_t n_points = axis->tables->n_cos_points, n_tiles = grvi_ceil_div(n_points, TILE_PAIRS);
     for (int64_t i = 0; i < n_tiles; i++) {
@@ -246,28 +252,32 @@ static void copy_out(const float *in, int64_t n_rows, int64_t n, float *out, int
 }
 
 /* [n_in] rows of n_columns floats -> [n_out] rows. next: what the caller will transform afterwards, in rows like in's; prefetched, so
- * that it may point anywhere. Strips that are not full, and those whose rows fall into few sets of the first-level cache and would push
- * each other out between tiles (strides of 1 KiB multiples), are copied first. */
+ * that it may point anywhere. Strips go through all tiles side by side while their rows fit the first-level cache. Strips that are
+ * not full, and those whose rows fall into few sets of that cache and would push each other out between tiles (strides of 1 KiB
+ * multiples), are copied first. */
 GRVI_INLINE void transform_columns(const bool forward, const transform_axis *axis, const float *in, int64_t in_stride, const float *next,
                                    int64_t n_columns, float *out, int64_t out_stride)
 {
     const int64_t n_in = forward ? axis->modes->n : axis->modes->n_rows, n_out = forward ? axis->modes->n_rows : axis->modes->n;
     const bool collides = in_stride % 256 == 0 && n_in > 32;
-    for (int64_t q = 0; q < n_columns; q += STRIP) {
-        const int64_t width = grvi_min_i64(STRIP, n_columns - q);
+    const int64_t most = collides ? 1 : grvi_max_i64(1, STRIPS_FLOATS / (n_in * STRIP));
+    for (int64_t q = 0; q < n_columns;) {
+        const int64_t width = grvi_min_i64(STRIP, n_columns - q), count = width < STRIP ? 1 : grvi_min_i64(most, (n_columns - q) / STRIP);
         const bool full = width == STRIP, copied = collides || !full;
-        strip from = {in + q, q + 2 * STRIP <= n_columns ? in + q + STRIP : next, in_stride};
+        const int64_t end = q + count * STRIP;
+        strips from = {in + q, end + STRIP <= n_columns ? in + end : next, in_stride, count};
         if (copied) {
             copy_in(in + q, in_stride, n_in, width, axis->strip_in);
-            from = (strip){axis->strip_in, axis->strip_in, STRIP};
+            from = (strips){axis->strip_in, axis->strip_in, STRIP, 1};
         }
         float *const to = full ? out + q : axis->strip_out;
         const int64_t to_stride = full ? out_stride : STRIP;
         if (forward)
-            forward_strip(axis, &from, to, to_stride);
+            forward_strips(axis, &from, to, to_stride);
         else
-            inverse_strip(axis, &from, to, to_stride);
+            inverse_strips(axis, &from, to, to_stride);
         if (!full) copy_out(axis->strip_out, n_out, width, out + q, out_stride);
+        q = end;
     }
 }
 
@@ -299,72 +309,138 @@ static void transpose_runs(int64_t n_a, int64_t n_b, int64_t run, const float *i
 
 /* ---- the pointwise end ---- */
 
-/* The skip product in the form that the tiles read: padded with zeros to whole vectors, so that the lanes behind a point's last channel,
- * which belong to the next point, keep their values. */
+/* The skip product in the form that the tiles read. Output channels are whole vectors, then quads: a quad vector holds four
+ * channels of QUAD_POINTS points, so that the channels left over by whole vectors (4 of 20) do not cost one. Channels that are
+ * no multiple of 4 are padded to whole vectors instead; the weights of the padding are zero, so that the lanes behind a
+ * point's last channel, which belong to the next point, keep their values. */
 typedef struct pointwise_end {
-    int64_t channels, n_vectors;
-    int64_t n_inputs; /* channels, or 0 without skip product */
-    bool changes;     /* false: neither skip product nor bias */
-    float *weight;    /* [channels][n_vectors * GRVI_LANES] */
-    float *bias;      /* [n_vectors * GRVI_LANES] */
+    int64_t channels, n_full, n_quads;
+    int64_t weight_stride; /* channels rounded up to a vector */
+    int64_t n_inputs;      /* channels, or 0 without skip product */
+    bool changes;          /* false: neither skip product nor bias */
+    float *weight;         /* [channels][weight_stride] */
+    float *bias;           /* [weight_stride] */
     grvi_activation activation;
 } pointwise_end;
 
-enum { GROUP_VECTORS = 3 }; /* output vectors of a skip tile: one weight row of them is in registers */
+enum { QUAD_POINTS = GRVI_LANES / 4, GROUP_VECTORS = 3, MAX_POINTS = 16 };
 
-/* values[p] += bias + u[p] W for n_points points and n_vectors vectors of output channels. */
-GRVI_INLINE void skip_tile(const int n_points, const int n_vectors, const pointwise_end *end, const float *u, int64_t first_channel,
-                           float *values)
+/* values[p] += bias + u[p] W for n_points points, output channels from `first` on: n_full vectors, then n_quads quads. */
+GRVI_INLINE void skip_tile(const int n_points, const int n_full, const int n_quads, const pointwise_end *end, const float *u,
+                           int64_t first, float *values)
 {
-    const int64_t c = end->channels, weight_stride = end->n_vectors * GRVI_LANES;
-    const float *weight = end->weight + first_channel;
-    vf acc[8][GROUP_VECTORS];
+    const int n_groups = n_points / QUAD_POINTS, step = n_quads > 0 ? 4 : 1;
+    const int64_t c = end->channels, first_quad = first + n_full * GRVI_LANES;
+    const float *weight = end->weight + first, *quad_weight = end->weight + first_quad;
+    vf acc[MAX_POINTS][GROUP_VECTORS], quad_acc[MAX_POINTS / QUAD_POINTS][QUAD_POINTS];
+    values += first;
     UNROLL
     for (int p = 0; p < n_points; p++)
         UNROLL
-        for (int v = 0; v < n_vectors; v++)
-            acc[p][v] = vf_add(vf_load(values + p * c + v * GRVI_LANES), vf_load(end->bias + first_channel + v * GRVI_LANES));
-    for (int64_t i = 0; i < end->n_inputs; i++) {
-        vf w[GROUP_VECTORS];
+        for (int v = 0; v < n_full; v++)
+            acc[p][v] = vf_add(vf_load(values + p * c + v * GRVI_LANES), vf_load(end->bias + first + v * GRVI_LANES));
+    UNROLL
+    for (int g = 0; g < n_groups; g++)
         UNROLL
-        for (int v = 0; v < n_vectors; v++) w[v] = vf_load(weight + v * GRVI_LANES);
+        for (int v = 0; v < n_quads; v++)
+            quad_acc[g][v] = vf_add(vf_load_quads(values + n_full * GRVI_LANES + g * QUAD_POINTS * c + 4 * v, c),
+                                    vf_repeat_quad(end->bias + first_quad + 4 * v));
+    for (int64_t i = 0; i < end->n_inputs; i += step) {
+        vf x_quad[MAX_POINTS / QUAD_POINTS];
         UNROLL
-        for (int p = 0; p < n_points; p++) {
-            const vf x = vf_set1(u[p * c + i]);
+        for (int g = 0; g < n_groups && n_quads > 0; g++) x_quad[g] = vf_load_quads(u + g * QUAD_POINTS * c + i, c);
+        UNROLL
+        for (int l = 0; l < step; l++) {
+            vf w[GROUP_VECTORS];
             UNROLL
-            for (int v = 0; v < n_vectors; v++) acc[p][v] = vf_fma(x, w[v], acc[p][v]);
+            for (int v = 0; v < n_full; v++) w[v] = vf_load(weight + v * GRVI_LANES);
+            UNROLL
+            for (int p = 0; p < n_points; p++) {
+                const vf x = vf_set1(u[p * c + i + l]);
+                UNROLL
+                for (int v = 0; v < n_full; v++) acc[p][v] = vf_fma(x, w[v], acc[p][v]);
+            }
+            UNROLL
+            for (int v = 0; v < n_quads; v++) {
+                const vf quad = vf_repeat_quad(quad_weight + 4 * v);
+                UNROLL
+                for (int g = 0; g < n_groups; g++) quad_acc[g][v] = vf_fma(vf_spread_quad(x_quad[g], l), quad, quad_acc[g][v]);
+            }
+            weight += end->weight_stride;
+            quad_weight += end->weight_stride;
         }
-        weight += weight_stride;
     }
     UNROLL
     for (int p = 0; p < n_points; p++) /* upwards: see pointwise_end */
         UNROLL
-        for (int v = 0; v < n_vectors; v++) vf_store(values + p * c + v * GRVI_LANES, acc[p][v]);
+        for (int v = 0; v < n_full; v++) vf_store(values + p * c + v * GRVI_LANES, acc[p][v]);
+    UNROLL
+    for (int g = 0; g < n_groups; g++)
+        UNROLL
+        for (int v = 0; v < n_quads; v++)
+            vf_store_quads(values + n_full * GRVI_LANES + g * QUAD_POINTS * c + 4 * v, c, quad_acc[g][v]);
 }
 
-GRVI_INLINE void skip_group(const int n_vectors, const pointwise_end *end, int64_t n_points, const float *u, int64_t first_channel,
-                            float *values)
-{
-    const int64_t c = end->channels;
-    int64_t p = 0;
-    values += first_channel;
-    if (n_vectors == 1 || GRVI_REGISTERS == 32)
-        for (; p + 8 <= n_points; p += 8) skip_tile(8, n_vectors, end, u + p * c, first_channel, values + p * c);
-    for (; p + 4 <= n_points; p += 4) skip_tile(4, n_vectors, end, u + p * c, first_channel, values + p * c);
-    for (; p < n_points; p++) skip_tile(1, n_vectors, end, u + p * c, first_channel, values + p * c);
-}
+/* Rows of points: row r lies at values + r * values_stride (scratch, overwritten; GRVI_LANES floats behind a row are rewritten) and at
+ * offset + r * plane_stride of the planes. The same rows `ahead` floats further on in the planes are fetched. */
+typedef struct point_rows {
+    int64_t n_rows, n_points; /* points of a row */
+    float *values;
+    int64_t values_stride, offset, plane_stride, ahead;
+} point_rows;
 
-static void add_skip(const pointwise_end *end, int64_t n_points, const float *u, float *values)
+/* The planes that synthesis ends in; u and pre may be NULL. */
+typedef struct end_planes {
+    const float *u;
+    float *y, *pre;
+} end_planes;
+
+/* All points of all rows, in tiles of 8 to 28 accumulators. Points that do not fill a quad vector are padded to whole vectors. */
+GRVI_INLINE void skip_group(const int n_full, const int n_quads, const pointwise_end *end, const point_rows *rows, const float *u_plane,
+                            int64_t first)
 {
-    for (int64_t v = 0; v < end->n_vectors; v += GROUP_VECTORS) {
-        const int64_t first = v * GRVI_LANES, n = grvi_min_i64(GROUP_VECTORS, end->n_vectors - v);
-        if (n == 3)
-            skip_group(3, end, n_points, u, first, values);
-        else if (n == 2)
-            skip_group(2, end, n_points, u, first, values);
-        else
-            skip_group(1, end, n_points, u, first, values);
+    const int large = n_full == 0 && GRVI_REGISTERS == 32 ? 16 : n_full <= 1 || GRVI_REGISTERS == 32 ? 8 : 4;
+    const int small = n_quads > 0 ? QUAD_POINTS : 1, padded = n_full < GROUP_VECTORS ? n_full + 1 : GROUP_VECTORS;
+    const int64_t c = end->channels, n = rows->n_points;
+    for (int64_t r = 0; r < rows->n_rows; r++) {
+        const float *u = u_plane ? u_plane + rows->offset + r * rows->plane_stride : NULL;
+        float *values = rows->values + r * rows->values_stride;
+        for (int64_t i = 0; i < n * c && u && first == 0; i += CACHE_LINE) prefetch_far(u + rows->ahead + i);
+        int64_t p = 0;
+        for (; p + large <= n; p += large) skip_tile(large, n_full, n_quads, end, u + p * c, first, values + p * c);
+        for (; p + 4 <= n; p += 4) skip_tile(4, n_full, n_quads, end, u + p * c, first, values + p * c);
+        for (; p + small <= n; p += small) skip_tile(small, n_full, n_quads, end, u + p * c, first, values + p * c);
+        for (; n_quads > 0 && p < n; p++) skip_tile(1, padded, 0, end, u + p * c, first, values + p * c);
     }
+}
+
+/* Groups of output channels: three vectors at a time, then at most two with the quads. */
+static void add_skip(const pointwise_end *end, const point_rows *rows, const float *u)
+{
+    int64_t first = 0, n_full = end->n_full;
+    for (; n_full >= GROUP_VECTORS; n_full -= GROUP_VECTORS) {
+        skip_group(3, 0, end, rows, u, first);
+        first += 3 * GRVI_LANES;
+    }
+#define GROUP(full)                                                                                \
+    switch (end->n_quads) {                                                                        \
+    case 0:                                                                                        \
+        if ((full) > 0) skip_group(full, 0, end, rows, u, first);                      \
+        break;                                                                                     \
+    case 1: skip_group(full, 1, end, rows, u, first); break;                           \
+    case 2:                                                                                        \
+        if (QUAD_POINTS > 2) skip_group(full, 2, end, rows, u, first);                 \
+        break;                                                                                     \
+    default:                                                                                       \
+        if (QUAD_POINTS > 2) skip_group(full, 3, end, rows, u, first);                 \
+        break;                                                                                     \
+    }
+    switch (n_full) {
+    case 0: GROUP(0) break;
+    case 1: GROUP(1) break;
+    default: GROUP(2) break;
+    }
+#undef GROUP
 }
 
 GRVI_INLINE void activate(const grvi_activation activation, int64_t n, const float *values, float *y, float *pre)
@@ -388,33 +464,14 @@ GRVI_INLINE void activate(const grvi_activation activation, int64_t n, const flo
     }
 }
 
-/* Rows of points: row r lies at values + r * values_stride (scratch, overwritten; GRVI_LANES floats behind a row are rewritten) and at
- * offset + r * plane_stride of the planes. The same rows `ahead` floats further on in the planes are fetched. */
-typedef struct point_rows {
-    int64_t n_rows, n_points; /* points of a row */
-    float *values;
-    int64_t values_stride, offset, plane_stride, ahead;
-} point_rows;
-
-/* The planes that synthesis ends in; u and pre may be NULL. */
-typedef struct end_planes {
-    const float *u;
-    float *y, *pre;
-} end_planes;
-
-/* Product and activation in two loops over the rows: a load that spans two stores just made would wait for both. */
 static void finish_rows(const pointwise_end *end, const point_rows *rows, const end_planes *planes)
 {
     const int64_t n = rows->n_points * end->channels;
-    for (int64_t r = 0; r < rows->n_rows && end->changes; r++) {
-        const float *const u = planes->u ? planes->u + rows->offset + r * rows->plane_stride : NULL;
-        for (int64_t i = 0; i < n && u; i += CACHE_LINE) prefetch(u + rows->ahead + i);
-        add_skip(end, rows->n_points, u, rows->values + r * rows->values_stride);
-    }
+    if (end->changes) add_skip(end, rows, planes->u);
     for (int64_t r = 0; r < rows->n_rows; r++) {
+        const int64_t at = rows->offset + r * rows->plane_stride;
         const float *const values = rows->values + r * rows->values_stride;
-        float *const y = planes->y + rows->offset + r * rows->plane_stride;
-        float *const pre = planes->pre ? planes->pre + rows->offset + r * rows->plane_stride : NULL;
+        float *const y = planes->y + at, *const pre = planes->pre ? planes->pre + at : NULL;
         switch (end->activation) {
         case GRVI_ACT_NONE: activate(GRVI_ACT_NONE, n, values, y, pre); break;
         case GRVI_ACT_RELU: activate(GRVI_ACT_RELU, n, values, y, pre); break;
@@ -614,13 +671,21 @@ static void analyse_gradient_plane(const grvi_transform_tables *tables, const fl
 
 static pointwise_end pack_end(const workspace *w, int64_t c, const grvi_synthesis_end *end)
 {
-    const int64_t n_vectors = grvi_ceil_div(c, GRVI_LANES), stride = n_vectors * GRVI_LANES;
-    const bool has_skip = end->skip_input != NULL;
+    const int64_t stride = grvi_round_up(c, GRVI_LANES), rest = c % GRVI_LANES;
+    const bool has_skip = end->skip_input != NULL, quads = c % 4 == 0;
     memset(w->bias, 0, (size_t)stride * sizeof(float));
     if (end->bias) memcpy(w->bias, end->bias, (size_t)c * sizeof(float));
     memset(w->weight, 0, (size_t)(c * stride) * sizeof(float));
     for (int64_t i = 0; i < c && has_skip; i++) memcpy(w->weight + i * stride, end->weight + i * c, (size_t)c * sizeof(float));
-    return (pointwise_end){c, n_vectors, has_skip ? c : 0, has_skip || end->bias, w->weight, w->bias, end->activation};
+    return (pointwise_end){.channels = c,
+                           .n_full = quads ? c / GRVI_LANES : stride / GRVI_LANES,
+                           .n_quads = quads ? rest / 4 : 0,
+                           .weight_stride = stride,
+                           .n_inputs = has_skip ? c : 0,
+                           .changes = has_skip || end->bias,
+                           .weight = w->weight,
+                           .bias = w->bias,
+                           .activation = end->activation};
 }
 
 /* a -> slab [n_1][slab_stride]. */

@@ -4,7 +4,7 @@
 
 #include "core/json.h"
 #include "grove/core.h"
-#include "grove/network.h"
+#include "grove/fno.h"
 
 typedef enum field_kind { FIELD_COUNT, FIELD_INT, FIELD_BOOL, FIELD_COUNTS, FIELD_NUMBERS, FIELD_WORD } field_kind;
 

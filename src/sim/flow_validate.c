@@ -20,7 +20,8 @@ typedef struct body_case {
     double size[3], centre[3], low[3], high[3];
     bool is_plane;
     double time, averaged;
-    double area; /* drag and lift are divided by area diameter^2 / 2 (sphere) or diameter / 2 (circle) */
+    double
+        area; /* drag and lift are divided by area diameter^2 / 2 (sphere) or diameter / 2 (circle) */
 } body_case;
 
 static const body_case sphere_case = {.name = "sphere",
@@ -43,7 +44,8 @@ static const body_case circle_case = {.name = "circle",
 
 /* Running means, and the lift's zero crossings. */
 typedef struct force_record {
-    double time, surface_drag, balance_drag, balance_lift_squares; /* integrals over the averaged time */
+    double time, surface_drag, balance_drag,
+        balance_lift_squares; /* integrals over the averaged time */
     double last_lift, last_time, first_crossing, last_crossing;
     int n_crossings; /* upward */
 } force_record;
@@ -60,12 +62,13 @@ static double stirred(void *user, int component, const double position[3])
     const double *const centre_and_diameter = user, diameter = centre_and_diameter[3];
     if (component == 0) return 1;
     if (component == 1) return 0;
-    const double x = (position[0] - centre_and_diameter[0]) / diameter - 1.5, z = (position[2] - centre_and_diameter[2]) / diameter;
+    const double x = (position[0] - centre_and_diameter[0]) / diameter - 1.5,
+                 z = (position[2] - centre_and_diameter[2]) / diameter;
     return 0.5 * exp(-(x * x + z * z));
 }
 
-static grv_status create_case(const body_case *c, double diameter, int n_threads, grv_flow_sphere *sphere, grv_flow_circle *circle,
-                              grv_flow **flow)
+static grv_status create_case(const body_case *c, double diameter, int n_threads,
+                              grv_flow_sphere *sphere, grv_flow_circle *circle, grv_flow **flow)
 {
     grv_flow_params params = grv_flow_params_default();
     int64_t low[3], high[3];
@@ -94,7 +97,8 @@ static grv_status create_case(const body_case *c, double diameter, int n_threads
 static void record_lift(force_record *r, double time, double lift)
 {
     if (r->last_lift < 0 && lift >= 0) {
-        const double crossing = r->last_time + (time - r->last_time) * r->last_lift / (r->last_lift - lift);
+        const double crossing =
+            r->last_time + (time - r->last_time) * r->last_lift / (r->last_lift - lift);
         if (r->n_crossings++ == 0) r->first_crossing = crossing;
         r->last_crossing = crossing;
     }
@@ -116,7 +120,8 @@ static grv_status record(const grv_flow *flow, force_record *r, double unit)
     return GRV_OK;
 }
 
-static grv_status run_case(const body_case *c, double diameter, int n_threads, const teller *tell, force_record *r)
+static grv_status run_case(const body_case *c, double diameter, int n_threads, const teller *tell,
+                           force_record *r)
 {
     grv_status status = GRV_OK;
     grv_flow *flow = NULL;
@@ -133,33 +138,39 @@ static grv_status run_case(const body_case *c, double diameter, int n_threads, c
         if (tell->progress == NULL || state.n_steps % 10 != 0) continue;
         char line[96];
         const double done = fmin(1, time / (c->time * diameter));
-        (void)snprintf(line, sizeof line, "%s at Re 100: time %.1f of %.0f, %.2f cycles a solve", c->name, time / diameter, c->time,
+        (void)snprintf(line, sizeof line, "%s at Re 100: time %.1f of %.0f, %.2f cycles a solve",
+                       c->name, time / diameter, c->time,
                        (double)state.n_cycles / (double)state.n_solves);
-        GRV_CHECK_GOTO(tell->progress(tell->user, tell->before + tell->part * done, line), GRV_E_INTERRUPTED,
-                       "validation stopped at time %g", time);
+        GRV_CHECK_GOTO(tell->progress(tell->user, tell->before + tell->part * done, line),
+                       GRV_E_INTERRUPTED, "validation stopped at time %g", time);
     }
 done:
     grv_flow_destroy(&flow);
     return status;
 }
 
-static bool is_within(double value, double expected, double bound) { return fabs(value / expected - 1) < bound; }
+static bool is_within(double value, double expected, double bound)
+{
+    return fabs(value / expected - 1) < bound;
+}
 
-grv_status grv_flow_validate(int cells_per_diameter, int n_threads, grv_bench_progress *progress, void *user,
-                             grv_bench_result *result)
+grv_status grv_flow_validate(int cells_per_diameter, int n_threads, grv_bench_progress *progress,
+                             void *user, grv_bench_result *result)
 {
     *result = (grv_bench_result){0};
-    GRV_CHECK(cells_per_diameter >= 8 && cells_per_diameter <= 64, GRV_E_ARG, "cells_per_diameter must be in 8..64, got %d",
-              cells_per_diameter);
+    GRV_CHECK(cells_per_diameter >= 8 && cells_per_diameter <= 64, GRV_E_ARG,
+              "cells_per_diameter must be in 8..64, got %d", cells_per_diameter);
     GRV_CHECK(n_threads >= 1, GRV_E_ARG, "n_threads must be >= 1, got %d", n_threads);
     const double diameter = cells_per_diameter, start = grv_clock_seconds();
     force_record sphere, circle;
     const teller first = {progress, user, 0, 0.5}, second = {progress, user, 0.5, 0.5};
     GRV_TRY(run_case(&circle_case, diameter, n_threads, &first, &circle));
     GRV_TRY(run_case(&sphere_case, diameter, n_threads, &second, &sphere));
-    const double shedding = (circle.n_crossings - 1) / (circle.last_crossing - circle.first_crossing) * diameter;
+    const double shedding =
+        (circle.n_crossings - 1) / (circle.last_crossing - circle.first_crossing) * diameter;
     const double strouhal = circle.n_crossings > 1 ? shedding : 0;
-    (void)snprintf(result->problem, sizeof result->problem, "flow:validate D%d t%d", cells_per_diameter, n_threads);
+    (void)snprintf(result->problem, sizeof result->problem, "flow:validate D%d t%d",
+                   cells_per_diameter, n_threads);
     result->median_seconds = grv_clock_seconds() - start;
     grv_bench_result_add(result, "sphere_drag_balance", sphere.balance_drag / sphere.time);
     grv_bench_result_add(result, "sphere_drag_surface", sphere.surface_drag / sphere.time);
@@ -167,7 +178,8 @@ grv_status grv_flow_validate(int cells_per_diameter, int n_threads, grv_bench_pr
     grv_bench_result_add(result, "circle_drag_balance", circle.balance_drag / circle.time);
     grv_bench_result_add(result, "circle_drag_surface", circle.surface_drag / circle.time);
     grv_bench_result_add(result, "circle_drag_literature", circle_drag);
-    grv_bench_result_add(result, "circle_lift_amplitude", sqrt(2 * circle.balance_lift_squares / circle.time));
+    grv_bench_result_add(result, "circle_lift_amplitude",
+                         sqrt(2 * circle.balance_lift_squares / circle.time));
     grv_bench_result_add(result, "circle_strouhal", strouhal);
     grv_bench_result_add(result, "circle_strouhal_literature", circle_strouhal);
     result->correct = is_within(sphere.balance_drag / sphere.time, sphere_drag, drag_bound) &&

@@ -41,6 +41,7 @@ uint16_t grvi_half_from_double(double value)
     const unsigned sign = signbit(value) ? 0x8000U : 0U;
     const double a = fabs(value);
     if (isnan(value)) return 0x7e00;
+    if (!(a > 0)) return (uint16_t)sign;
     if (a >= 65520.0) return (uint16_t)(sign | 0x7c00U); /* half way above the largest finite value */
     int exponent = 0;
     (void)frexp(a, &exponent);

@@ -339,3 +339,16 @@ grv_status grv_checkpoint_model(const char *path, grv_fno_params *params, char *
     grvi_text_fini(&folder);
     return status;
 }
+
+grv_status grv_checkpoint_state(const char *path, grv_train_state *state)
+{
+    grvi_text folder = {0};
+    folder_paths p = {0};
+    int64_t steps = 0;
+    grv_status status = find_folder(path, &folder);
+    if (status == GRV_OK) status = folder_paths_init(&p, path, folder.data);
+    if (status == GRV_OK) status = read_state(p.state.data, state, &steps);
+    folder_paths_fini(&p);
+    grvi_text_fini(&folder);
+    return status;
+}

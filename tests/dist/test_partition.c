@@ -63,35 +63,10 @@ static void test_boxes(void **state)
                 slab.count[0] == 4);
 }
 
-/* every plane of every sample has one owner, whatever the mesh */
-static void test_plane_layout(void **state)
-{
-    (void)state;
-    enum { SAMPLES = 5, PLANES = 7 };
-    for (int n_data = 1; n_data <= 6; n_data++)
-        for (int n_domain = 1; n_domain <= 8; n_domain++) {
-            grv_plane_layout layout = {
-                .n_samples = SAMPLES, .n_planes = PLANES, .n_data = n_data, .n_domain = n_domain};
-            int seen[SAMPLES * PLANES] = {0};
-            for (int rank = 0; rank < n_data * n_domain; rank++) {
-                grv_range run;
-                for (int64_t i = 0; grv_plane_layout_run(&layout, rank, i, &run); i++)
-                    for (int64_t p = run.start; p < run.start + run.count; p++) {
-                        assert_int_equal(grv_partition_owner(SAMPLES, n_data, p / PLANES),
-                                         rank / n_domain);
-                        assert_int_equal(grv_partition_owner(PLANES, n_domain, p % PLANES),
-                                         rank % n_domain);
-                        seen[p]++;
-                    }
-            }
-            for (int p = 0; p < SAMPLES * PLANES; p++) assert_int_equal(seen[p], 1);
-        }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_examples), cmocka_unit_test(test_partition_properties),
-        cmocka_unit_test(test_boxes), cmocka_unit_test(test_plane_layout)};
+        cmocka_unit_test(test_boxes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,15 +12,21 @@
 #include "grove/core.h"
 #include "kernels/flow_kernels.h"
 
-static double epsilon_of(bool is_double) { return is_double ? 2.3e-16 : 1.2e-7; }
+static double epsilon_of(bool is_double)
+{
+    return is_double ? 2.3e-16 : 1.2e-7;
+}
 
 /* A field of random numbers, ghosts included. */
-static void *random_field(const grvi_flow_grid *grid, bool is_double, uint64_t stream, double low, double high)
+static void *random_field(const grvi_flow_grid *grid, bool is_double, uint64_t stream, double low,
+                          double high)
 {
-    char *const block = calloc((size_t)grid->n_elements, is_double ? sizeof(double) : sizeof(float));
+    char *const block =
+        calloc((size_t)grid->n_elements, is_double ? sizeof(double) : sizeof(float));
     assert_non_null(block);
     for (int64_t i = 0; i < grid->n_elements; i++)
-        grvi_flow_store(block, is_double, i, low + (high - low) * grv_random_uniform(5, stream, (uint64_t)i));
+        grvi_flow_store(block, is_double, i,
+                        low + (high - low) * grv_random_uniform(5, stream, (uint64_t)i));
     return grvi_flow_offset(block, is_double, grid->origin);
 }
 
@@ -40,7 +46,8 @@ static void assert_same_cells(const grvi_flow_grid *g, bool is_double, const voi
     for (int64_t i = 0; i < g->n[0]; i++)
         for (int64_t j = 0; j < g->n[1]; j++) {
             const size_t bytes = (size_t)g->n[2] * (is_double ? sizeof(double) : sizeof(float));
-            const int64_t row = at_cell(g, i, j, 0) * (int64_t)(is_double ? sizeof(double) : sizeof(float));
+            const int64_t row =
+                at_cell(g, i, j, 0) * (int64_t)(is_double ? sizeof(double) : sizeof(float));
             assert_memory_equal((const char *)a + row, (const char *)b + row, bytes);
         }
 }
@@ -55,7 +62,8 @@ static double median(double a, double b, double c)
 static double face_value(grvi_flow_scheme scheme, double u, double c, double d)
 {
     if (scheme == GRVI_FLOW_CENTRAL) return (c + d) / 2;
-    if (scheme == GRVI_FLOW_VAN_LEER) return (c - u) * (d - c) > 0 ? c + (d - c) * (c - u) / (d - u) : c;
+    if (scheme == GRVI_FLOW_VAN_LEER)
+        return (c - u) * (d - c) > 0 ? c + (d - c) * (c - u) / (d - u) : c;
     return median((5 * c + 2 * d - u) / 6, c, median(10 * c - 9 * u, c, d));
 }
 
@@ -64,16 +72,22 @@ static double flux(const grvi_flow_advection *a, bool is_double, int c, int d, i
 {
     const int64_t s = a->grid.stride[d];
     const double speed = (grvi_flow_load(a->velocity[d], is_double, at) +
-                          grvi_flow_load(a->velocity[d], is_double, at - a->grid.stride[c])) / 2;
+                          grvi_flow_load(a->velocity[d], is_double, at - a->grid.stride[c])) /
+                         2;
     double q[4];
     for (int m = 0; m < 4; m++) q[m] = grvi_flow_load(a->velocity[c], is_double, at + (m - 2) * s);
-    const double value = speed > 0 ? face_value(a->scheme, q[0], q[1], q[2]) : face_value(a->scheme, q[3], q[2], q[1]);
+    const double value = speed > 0 ? face_value(a->scheme, q[0], q[1], q[2])
+                                   : face_value(a->scheme, q[3], q[2], q[1]);
     return speed * value - a->viscosity * (q[2] - q[1]);
 }
 
 static void check_advection(const int64_t n[3], bool is_double, grvi_flow_scheme scheme)
 {
-    grvi_flow_advection a = {.scheme = scheme, .dt = 0.3, .viscosity = 0.07, .acceleration = {0.1, 0.2, -0.3}, .weight = 0.5};
+    grvi_flow_advection a = {.scheme = scheme,
+                             .dt = 0.3,
+                             .viscosity = 0.07,
+                             .acceleration = {0.1, 0.2, -0.3},
+                             .weight = 0.5};
     assert_true(grvi_flow_grid_init(&a.grid, n, (bool[]){true, true, true}, is_double));
     void *velocity[3], *base[3], *reference[3] = {NULL};
     for (int c = 0; c < 3; c++) {
@@ -87,7 +101,8 @@ static void check_advection(const int64_t n[3], bool is_double, grvi_flow_scheme
         void *const scratch = calloc((size_t)kernels->advect_scratch(&a.grid), sizeof(double));
         assert_non_null(scratch);
         void *output[3];
-        for (int c = 0; c < 3; c++) a.output[c] = output[c] = random_field(&a.grid, is_double, 99, -1, 1);
+        for (int c = 0; c < 3; c++)
+            a.output[c] = output[c] = random_field(&a.grid, is_double, 99, -1, 1);
         const int64_t cut = n[0] / 2; /* two pieces, as two threads would */
         kernels->advect(&a, 0, cut, scratch);
         kernels->advect(&a, cut, n[0], scratch);
@@ -98,14 +113,18 @@ static void check_advection(const int64_t n[3], bool is_double, grvi_flow_scheme
                         const int64_t at = at_cell(&a.grid, i, j, k);
                         double rate = a.acceleration[c];
                         for (int d = 0; d < 3; d++)
-                            rate += flux(&a, is_double, c, d, at) - flux(&a, is_double, c, d, at + a.grid.stride[d]);
-                        const double expected = 0.5 * grvi_flow_load(velocity[c], is_double, at) +
-                                                0.5 * (grvi_flow_load(base[c], is_double, at) + a.dt * rate);
+                            rate += flux(&a, is_double, c, d, at) -
+                                    flux(&a, is_double, c, d, at + a.grid.stride[d]);
+                        const double expected =
+                            0.5 * grvi_flow_load(velocity[c], is_double, at) +
+                            0.5 * (grvi_flow_load(base[c], is_double, at) + a.dt * rate);
                         /* at most 19 in the limiter, six fluxes, times dt */
-                        assert_true(fabs(grvi_flow_load(output[c], is_double, at) - expected) < 60 * epsilon_of(is_double));
+                        assert_true(fabs(grvi_flow_load(output[c], is_double, at) - expected) <
+                                    60 * epsilon_of(is_double));
                     }
         for (int c = 0; c < 3; c++) {
-            if (isa == 0) reference[c] = output[c];
+            if (isa == 0)
+                reference[c] = output[c];
             else {
                 assert_same_cells(&a.grid, is_double, output[c], reference[c]);
                 free_field(&a.grid, is_double, output[c]);
@@ -127,7 +146,8 @@ static void test_advection(void **state)
     for (size_t m = 0; m < sizeof lengths / sizeof *lengths; m++)
         for (int is_double = 0; is_double < 2; is_double++)
             for (int scheme = 0; scheme < 3; scheme++)
-                check_advection((int64_t[]){3, 4, lengths[m]}, is_double != 0, (grvi_flow_scheme)scheme);
+                check_advection((int64_t[]){3, 4, lengths[m]}, is_double != 0,
+                                (grvi_flow_scheme)scheme);
 }
 
 /* ---- pressure ---- */
@@ -164,8 +184,10 @@ static void init_case(pressure_case *p, const int64_t n[3], const bool periodic[
             if (has_middle) *open = (grvi_flow_range){1, (int32_t)n[2] - 1};
             for (int64_t k = open->begin; k < open->end; k++)
                 for (int d = 0; d < 3; d++) {
-                    grvi_flow_store(level->face[d], is_double, at_cell(g, i, j, k), level->uniform[d]);
-                    grvi_flow_store(level->face[d], is_double, at_cell(g, i, j, k) + g->stride[d], level->uniform[d]);
+                    grvi_flow_store(level->face[d], is_double, at_cell(g, i, j, k),
+                                    level->uniform[d]);
+                    grvi_flow_store(level->face[d], is_double, at_cell(g, i, j, k) + g->stride[d],
+                                    level->uniform[d]);
                 }
         }
     for (int64_t i = 0; i < n[0]; i++) /* neighbours of open rows may have been changed after */
@@ -176,7 +198,8 @@ static void init_case(pressure_case *p, const int64_t n[3], const bool periodic[
                 for (int d = 0; d < 3; d++)
                     sum += grvi_flow_load(level->face[d], is_double, at) +
                            grvi_flow_load(level->face[d], is_double, at + g->stride[d]);
-                const bool is_open = k >= p->open[i * n[1] + j].begin && k < p->open[i * n[1] + j].end;
+                const bool is_open =
+                    k >= p->open[i * n[1] + j].begin && k < p->open[i * n[1] + j].end;
                 const bool is_closed = !is_open && (i + 2 * j + 3 * k) % 7 == 0;
                 grvi_flow_store(level->inverse_diagonal, is_double, at, is_closed ? 0 : 1 / sum);
             }
@@ -201,8 +224,10 @@ static double neighbour(const pressure_case *p, int d, int64_t i, int64_t j, int
 {
     const grvi_flow_grid *const g = &p->level.grid;
     int64_t at[3] = {i, j, k};
-    if (d == 2) at[2] += above ? 1 : -1;
-    else at[d] = above ? grvi_flow_above(g, d, at[d]) : grvi_flow_below(g, d, at[d]);
+    if (d == 2)
+        at[2] += above ? 1 : -1;
+    else
+        at[d] = above ? grvi_flow_above(g, d, at[d]) : grvi_flow_below(g, d, at[d]);
     return grvi_flow_load(p->level.x, p->is_double, at_cell(g, at[0], at[1], at[2]));
 }
 
@@ -222,7 +247,8 @@ static double laplacian(const pressure_case *p, int64_t i, int64_t j, int64_t k,
     const double x = weight * grvi_flow_load(p->level.x, p->is_double, at);
     double sum = 0;
     for (int d = 0; d < 3; d++) {
-        sum += grvi_flow_load(p->level.face[d], p->is_double, at) * (neighbour(p, d, i, j, k, false) - x);
+        sum += grvi_flow_load(p->level.face[d], p->is_double, at) *
+               (neighbour(p, d, i, j, k, false) - x);
         sum += grvi_flow_load(p->level.face[d], p->is_double, at + p->level.grid.stride[d]) *
                (neighbour(p, d, i, j, k, true) - x);
     }
@@ -249,7 +275,8 @@ static void check_residual(const int64_t n[3], const bool periodic[3], bool is_d
             for (int64_t j = 0; j < n[1]; j++)
                 for (int64_t k = 0; k < n[2]; k++) {
                     const int64_t at = at_cell(&p.level.grid, i, j, k);
-                    const bool is_closed = !(grvi_flow_load(p.level.inverse_diagonal, is_double, at) > 0);
+                    const bool is_closed =
+                        !(grvi_flow_load(p.level.inverse_diagonal, is_double, at) > 0);
                     const double rhs = is_closed ? 0 : divergence(&p, at);
                     const double r = is_closed ? 0 : rhs - 0.7 * laplacian(&p, i, j, k, 1);
                     far = fmax(far, fabs(grvi_flow_load(p.level.rhs, is_double, at) - rhs));
@@ -261,7 +288,8 @@ static void check_residual(const int64_t n[3], const bool periodic[3], bool is_d
         assert_true(fabs(total.rhs_squares - rhs_squares) < 100 * epsilon_of(is_double) * cells);
         assert_true(fabs(total.rhs_sum - rhs_sum) < 40 * epsilon_of(is_double) * cells);
         assert_true(fabs(total.residual_squares - squares) < 400 * epsilon_of(is_double) * cells);
-        if (isa == 0) first = p;
+        if (isa == 0)
+            first = p;
         else {
             assert_same_cells(&p.level.grid, is_double, p.level.residual, first.level.residual);
             assert_same_cells(&p.level.grid, is_double, p.level.rhs, first.level.rhs);
@@ -284,19 +312,26 @@ static void check_half_sweep(const int64_t n[3], const bool periodic[3], bool is
             for (int64_t j = 0; j < n[1]; j++) {
                 for (int64_t k = 0; k < n[2]; k++) {
                     const int64_t at = at_cell(&p.level.grid, i, j, k);
-                    const double sum = laplacian(&before, i, j, k, 0) - grvi_flow_load(before.level.rhs, is_double, at);
+                    const double sum = laplacian(&before, i, j, k, 0) -
+                                       grvi_flow_load(before.level.rhs, is_double, at);
                     const double old = grvi_flow_load(before.level.x, is_double, at);
-                    const double relaxed = sum * grvi_flow_load(before.level.inverse_diagonal, is_double, at);
+                    const double relaxed =
+                        sum * grvi_flow_load(before.level.inverse_diagonal, is_double, at);
                     const double expected = (i + j + k) % 2 == colour ? relaxed : old;
                     const double scale = 1 + fabs(relaxed);
-                    assert_true(fabs(grvi_flow_load(p.level.x, is_double, at) - expected) < 40 * epsilon_of(is_double) * scale);
+                    assert_true(fabs(grvi_flow_load(p.level.x, is_double, at) - expected) <
+                                40 * epsilon_of(is_double) * scale);
                 }
                 const int64_t row = at_cell(&p.level.grid, i, j, 0);
-                const double low = grvi_flow_load(p.level.x, is_double, row), high = grvi_flow_load(p.level.x, is_double, row + n[2] - 1);
-                assert_true(fabs(grvi_flow_load(p.level.x, is_double, row - 1) - (periodic[2] ? high : low)) <= 0);
-                assert_true(fabs(grvi_flow_load(p.level.x, is_double, row + n[2]) - (periodic[2] ? low : high)) <= 0);
+                const double low = grvi_flow_load(p.level.x, is_double, row),
+                             high = grvi_flow_load(p.level.x, is_double, row + n[2] - 1);
+                assert_true(fabs(grvi_flow_load(p.level.x, is_double, row - 1) -
+                                 (periodic[2] ? high : low)) <= 0);
+                assert_true(fabs(grvi_flow_load(p.level.x, is_double, row + n[2]) -
+                                 (periodic[2] ? low : high)) <= 0);
             }
-        if (isa == 0) first = p;
+        if (isa == 0)
+            first = p;
         else {
             assert_same_cells(&p.level.grid, is_double, p.level.x, first.level.x);
             fini_case(&p);
@@ -312,8 +347,10 @@ static void test_residual(void **state)
     const int64_t lengths[] = {1, 2, 5, 9, 16, 31, 67, 300}; /* 300: more than one block */
     for (size_t m = 0; m < sizeof lengths / sizeof *lengths; m++)
         for (int is_double = 0; is_double < 2; is_double++) {
-            check_residual((int64_t[]){3, 4, lengths[m]}, (bool[]){false, true, false}, is_double != 0);
-            check_residual((int64_t[]){4, 3, lengths[m]}, (bool[]){true, false, true}, is_double != 0);
+            check_residual((int64_t[]){3, 4, lengths[m]}, (bool[]){false, true, false},
+                           is_double != 0);
+            check_residual((int64_t[]){4, 3, lengths[m]}, (bool[]){true, false, true},
+                           is_double != 0);
         }
 }
 
@@ -325,8 +362,10 @@ static void test_half_sweep(void **state)
     for (size_t m = 0; m < sizeof lengths / sizeof *lengths; m++)
         for (int is_double = 0; is_double < 2; is_double++)
             for (int colour = 0; colour < 2; colour++) {
-                check_half_sweep((int64_t[]){3, 4, lengths[m] - 1}, (bool[]){false, true, false}, is_double != 0, colour);
-                check_half_sweep((int64_t[]){4, 3, lengths[m]}, (bool[]){true, false, true}, is_double != 0, colour);
+                check_half_sweep((int64_t[]){3, 4, lengths[m] - 1}, (bool[]){false, true, false},
+                                 is_double != 0, colour);
+                check_half_sweep((int64_t[]){4, 3, lengths[m]}, (bool[]){true, false, true},
+                                 is_double != 0, colour);
             }
 }
 
@@ -345,27 +384,39 @@ static void check_transfer(const int64_t n[3], const int64_t coarse_n[3], bool i
         const grvi_flow_grid *const f = &fine.level.grid, *const c = &coarse.level.grid;
         double ratio[3], fine_sum = 0, coarse_sum = 0, slope[3] = {1, -2, 0.5};
         for (int d = 0; d < 3; d++) ratio[d] = (double)(n[d] / coarse_n[d]);
-        for (int64_t i = 0; i < coarse_n[0]; i++) kernels->restrict_sum(&fine.level, fine.level.residual, &coarse.level, i);
+        for (int64_t i = 0; i < coarse_n[0]; i++)
+            kernels->restrict_sum(&fine.level, fine.level.residual, &coarse.level, i);
         for (int64_t i = 0; i < n[0]; i++)
             for (int64_t j = 0; j < n[1]; j++)
-                for (int64_t k = 0; k < n[2]; k++) fine_sum += grvi_flow_load(fine.level.residual, is_double, at_cell(f, i, j, k));
+                for (int64_t k = 0; k < n[2]; k++)
+                    fine_sum += grvi_flow_load(fine.level.residual, is_double, at_cell(f, i, j, k));
         for (int64_t i = 0; i < coarse_n[0]; i++)
             for (int64_t j = 0; j < coarse_n[1]; j++)
                 for (int64_t k = -1; k <= coarse_n[2]; k++) {
                     const int64_t at = at_cell(c, i, j, k);
-                    if (k >= 0 && k < coarse_n[2]) coarse_sum += grvi_flow_load(coarse.level.rhs, is_double, at);
-                    const double x[3] = {((double)i + 0.5) * ratio[0], ((double)j + 0.5) * ratio[1], ((double)k + 0.5) * ratio[2]};
-                    grvi_flow_store(coarse.level.x, is_double, at, slope[0] * x[0] + slope[1] * x[1] + slope[2] * x[2]);
-                    for (int d = 0; d < 3; d++) grvi_flow_store(coarse.level.face[d], is_double, at, coarse.level.uniform[d]);
+                    if (k >= 0 && k < coarse_n[2])
+                        coarse_sum += grvi_flow_load(coarse.level.rhs, is_double, at);
+                    const double x[3] = {((double)i + 0.5) * ratio[0], ((double)j + 0.5) * ratio[1],
+                                         ((double)k + 0.5) * ratio[2]};
+                    grvi_flow_store(coarse.level.x, is_double, at,
+                                    slope[0] * x[0] + slope[1] * x[1] + slope[2] * x[2]);
+                    for (int d = 0; d < 3; d++)
+                        grvi_flow_store(coarse.level.face[d], is_double, at,
+                                        coarse.level.uniform[d]);
                 }
-        assert_true(fabs(fine_sum - coarse_sum) < 10 * epsilon_of(is_double) * sqrt((double)(n[0] * n[1] * n[2])));
+        assert_true(fabs(fine_sum - coarse_sum) <
+                    10 * epsilon_of(is_double) * sqrt((double)(n[0] * n[1] * n[2])));
         for (int64_t i = 0; i < n[0]; i++) kernels->prolong(&fine.level, &coarse.level, 0, i);
         for (int64_t i = 1; i < n[0] - 1; i++)
             for (int64_t j = 1; j < n[1] - 1; j++)
                 for (int64_t k = 1; k < n[2] - 1; k++) {
-                    const double expected = slope[0] * ((double)i + 0.5) + slope[1] * ((double)j + 0.5) + slope[2] * ((double)k + 0.5);
-                    const double found = grvi_flow_load(fine.level.x, is_double, at_cell(f, i, j, k));
-                    assert_true(fabs(found - expected) < 20 * epsilon_of(is_double) * (double)(n[0] + n[1] + n[2]));
+                    const double expected = slope[0] * ((double)i + 0.5) +
+                                            slope[1] * ((double)j + 0.5) +
+                                            slope[2] * ((double)k + 0.5);
+                    const double found =
+                        grvi_flow_load(fine.level.x, is_double, at_cell(f, i, j, k));
+                    assert_true(fabs(found - expected) <
+                                20 * epsilon_of(is_double) * (double)(n[0] + n[1] + n[2]));
                 }
         fini_case(&fine);
         fini_case(&coarse);
@@ -393,10 +444,12 @@ static void test_correction_and_limit(void **state)
         pressure_case p, before;
         init_case(&p, n, (bool[]){true, false, true}, is_double != 0);
         init_case(&before, n, (bool[]){true, false, true}, is_double != 0);
-        const grvi_flow_kernels *const kernels = grvi_flow_kernels_for(grvi_isa_chosen(), is_double != 0);
+        const grvi_flow_kernels *const kernels =
+            grvi_flow_kernels_for(grvi_isa_chosen(), is_double != 0);
         double largest = 0, found = 0;
         for (int64_t i = 0; i < n[0]; i++) {
-            found = fmax(found, kernels->courant(&p.level.grid, (const void *const *)p.velocity, i));
+            found =
+                fmax(found, kernels->courant(&p.level.grid, (const void *const *)p.velocity, i));
             kernels->correct(&p.level, p.velocity, i);
         }
         for (int64_t i = 0; i < n[0]; i++)
@@ -406,10 +459,15 @@ static void test_correction_and_limit(void **state)
                     double out = 0;
                     for (int d = 0; d < 3; d++) {
                         const double u = grvi_flow_load(before.velocity[d], is_double, at);
-                        const double slope = grvi_flow_load(p.level.x, is_double, at) - neighbour(&p, d, i, j, k, false);
-                        const double expected = u - grvi_flow_load(p.level.face[d], is_double, at) * slope;
-                        assert_true(fabs(grvi_flow_load(p.velocity[d], is_double, at) - expected) < 10 * epsilon_of(is_double));
-                        out += fmax(0, grvi_flow_load(before.velocity[d], is_double, at + p.level.grid.stride[d])) + fmax(0, -u);
+                        const double slope = grvi_flow_load(p.level.x, is_double, at) -
+                                             neighbour(&p, d, i, j, k, false);
+                        const double expected =
+                            u - grvi_flow_load(p.level.face[d], is_double, at) * slope;
+                        assert_true(fabs(grvi_flow_load(p.velocity[d], is_double, at) - expected) <
+                                    10 * epsilon_of(is_double));
+                        out += fmax(0, grvi_flow_load(before.velocity[d], is_double,
+                                                      at + p.level.grid.stride[d])) +
+                               fmax(0, -u);
                     }
                     largest = fmax(largest, out);
                 }
@@ -424,15 +482,19 @@ static void test_immersion(void **state)
 {
     (void)state;
     grvi_flow_grid grid;
-    assert_true(grvi_flow_grid_init(&grid, (int64_t[]){3, 3, 3}, (bool[]){false, false, false}, true));
-    double *const a = random_field(&grid, true, 1, -1, 1), *const b = random_field(&grid, true, 2, -1, 1), result = 0;
+    assert_true(
+        grvi_flow_grid_init(&grid, (int64_t[]){3, 3, 3}, (bool[]){false, false, false}, true));
+    double *const a = random_field(&grid, true, 1, -1, 1),
+                  *const b = random_field(&grid, true, 2, -1, 1), result = 0;
     const int64_t at = at_cell(&grid, 1, 1, 1), *const s = grid.stride;
-    const grvi_flow_body_face face = {.at = at, .constant = 0.3, .mu0 = 0.6, .half_mu1 = {0.1, -0.2, 0.05}};
+    const grvi_flow_body_face face = {
+        .at = at, .constant = 0.3, .mu0 = 0.6, .half_mu1 = {0.1, -0.2, 0.05}};
     grvi_flow_kernels_for(grvi_isa_chosen(), true)->immerse(&grid, &face, 1, a, 2, b, -1, &result);
     double expected = 0.3;
     expected += 0.6 * (2 * a[at] - b[at]);
     for (int d = 0; d < 3; d++)
-        expected += face.half_mu1[d] * ((2 * a[at + s[d]] - b[at + s[d]]) - (2 * a[at - s[d]] - b[at - s[d]]));
+        expected += face.half_mu1[d] *
+                    ((2 * a[at + s[d]] - b[at + s[d]]) - (2 * a[at - s[d]] - b[at - s[d]]));
     assert_true(fabs(result - expected) < 1e-14);
     free_field(&grid, true, a);
     free_field(&grid, true, b);
@@ -445,7 +507,8 @@ static void test_ghosts(void **state)
     for (int is_double = 0; is_double < 2; is_double++) {
         const int64_t n[3] = {5, 4, 6};
         grvi_flow_grid g;
-        const grvi_flow_kernels *const kernels = grvi_flow_kernels_for(grvi_isa_chosen(), is_double != 0);
+        const grvi_flow_kernels *const kernels =
+            grvi_flow_kernels_for(grvi_isa_chosen(), is_double != 0);
         for (int is_periodic = 0; is_periodic < 2; is_periodic++)
             for (int c = 0; c < 3; c++) {
                 const bool periodic[3] = {is_periodic != 0, is_periodic != 0, is_periodic != 0};
@@ -456,21 +519,24 @@ static void test_ghosts(void **state)
                 for (int d = 0; d < 3; d++) {
                     const int64_t first = at_cell(&g, 2, 2, 2) - 2 * g.stride[d], s = g.stride[d];
                     double q[16];
-                    for (int64_t m = -2; m < n[d] + 2; m++) q[m + 2] = grvi_flow_load(u, is_double, first + m * s);
+                    for (int64_t m = -2; m < n[d] + 2; m++)
+                        q[m + 2] = grvi_flow_load(u, is_double, first + m * s);
                     const double *const low = q + 2, *const high = q + 2 + n[d];
                     if (is_periodic) {
                         assert_true(fabs(low[-1] - high[-1]) <= 0 && fabs(low[-2] - high[-2]) <= 0);
                         assert_true(fabs(high[0] - low[0]) <= 0 && fabs(high[1] - low[1]) <= 0);
                     } else if (c == d) {
                         assert_true(fabs(low[0] - 0.25) <= 0 && fabs(high[0] - 0.25) <= 0);
-                        assert_true(fabs(low[-1] - (0.5 - low[1])) < 1e-6 && fabs(high[1] - (0.5 - high[-1])) < 1e-6);
+                        assert_true(fabs(low[-1] - (0.5 - low[1])) < 1e-6 &&
+                                    fabs(high[1] - (0.5 - high[-1])) < 1e-6);
                     } else {
                         assert_true(fabs(low[-1] - low[0]) <= 0 && fabs(low[-2] - low[0]) <= 0);
                         assert_true(fabs(high[0] - high[-1]) <= 0 && fabs(high[1] - high[-1]) <= 0);
                     }
                 }
                 const int64_t corner = at_cell(&g, -1, -1, -1);
-                assert_true(fabs(grvi_flow_load(u, is_double, corner)) < 1.6); /* filled from filled ghosts */
+                assert_true(fabs(grvi_flow_load(u, is_double, corner)) <
+                            1.6); /* filled from filled ghosts */
                 free_field(&g, is_double != 0, u);
             }
     }
@@ -478,10 +544,12 @@ static void test_ghosts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_advection), cmocka_unit_test(test_residual),
-        cmocka_unit_test(test_half_sweep), cmocka_unit_test(test_transfer),
-        cmocka_unit_test(test_correction_and_limit), cmocka_unit_test(test_immersion),
-        cmocka_unit_test(test_ghosts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_advection),
+                                       cmocka_unit_test(test_residual),
+                                       cmocka_unit_test(test_half_sweep),
+                                       cmocka_unit_test(test_transfer),
+                                       cmocka_unit_test(test_correction_and_limit),
+                                       cmocka_unit_test(test_immersion),
+                                       cmocka_unit_test(test_ghosts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

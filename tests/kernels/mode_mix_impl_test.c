@@ -268,15 +268,15 @@ typedef struct
     float *weights, *in, *grad_out;
 } buffers;
 
-enum { GUARD = 19, MOST_SAMPLES = 5 };
+enum { GUARD = 19 };
 static const float sentinel = -12345;
 
-static buffers buffers_make(const grvi_mode_mix *mix, uint64_t seed)
+static buffers buffers_make(const grvi_mode_mix *mix, int64_t n_samples, uint64_t seed)
 {
     buffers b = {.n_values = mix->n_values, .n_weights = n_weights(mix)};
     b.weights = random_f32(seed, b.n_weights + 1);
-    b.in = random_f32(seed + 1, MOST_SAMPLES * b.n_values + 1);
-    b.grad_out = random_f32(seed + 2, MOST_SAMPLES * b.n_values + 1);
+    b.in = random_f32(seed + 1, n_samples * b.n_values + 1);
+    b.grad_out = random_f32(seed + 2, n_samples * b.n_values + 1);
     return b;
 }
 
@@ -358,11 +358,11 @@ static void test_all_instruction_sets(void **state)
         for (int i = 0; i < N_NETWORKS; i++) {
             if (channels[j] > 12 && networks[i].d == 4 && i != 8 + (int)j % 2) continue;
             const grvi_mode_mix mix = whole_mix(&networks[i], channels[j]);
-            buffers b = buffers_make(&mix, 10);
+            const int64_t n_samples = 1 + (i + (int64_t)j) % 5;
+            buffers b = buffers_make(&mix, n_samples, 10);
             for (int isa = 0; isa < GRVI_ISA_COUNT; isa++)
                 if (grvi_isa_usable((grvi_isa)isa))
-                    check_against_reference((grvi_isa)isa, &mix, &b,
-                                            1 + (i + (int64_t)j) % MOST_SAMPLES);
+                    check_against_reference((grvi_isa)isa, &mix, &b, n_samples);
             buffers_free(&b);
         }
 }
@@ -435,7 +435,7 @@ static void test_splits_and_forms_keep_the_bits(void **state)
     for (int i = 0; i < N_NETWORKS; i++)
         for (int64_t c = 3; c <= 20; c += 17) {
             const grvi_mode_mix mix = whole_mix(&networks[i], c);
-            buffers b = buffers_make(&mix, 20);
+            buffers b = buffers_make(&mix, 2, 20);
             const grvi_mode_mix_work work = {0, mix.n_groups, 2, mix.n_values};
             void *const scratch = poisoned_scratch(&mix, work.n_samples);
             for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
@@ -456,15 +456,18 @@ static void test_sample_sums_are_a_tree(void **state)
 {
     (void)state;
     const grvi_mode_mix mix = whole_mix(&networks[6], 5);
-    buffers b = buffers_make(&mix, 30);
-    float *const whole = take(b.n_weights, sizeof(float)), *const left =
-                                                               take(b.n_weights, sizeof(float));
+    const int64_t most = 21;
+    buffers b = buffers_make(&mix, most, 30);
+    float *const whole = take(b.n_weights, sizeof(float));
+    float *const left = take(b.n_weights, sizeof(float));
     float *const right = take(b.n_weights, sizeof(float));
-    void *const scratch = poisoned_scratch(&mix, MOST_SAMPLES);
+    void *const scratch = poisoned_scratch(&mix, most);
     for (int isa = 0; isa < GRVI_ISA_COUNT; isa++)
-        for (int64_t n = 2; grvi_isa_usable((grvi_isa)isa) && n <= MOST_SAMPLES; n++) {
+        for (int64_t n = 2; grvi_isa_usable((grvi_isa)isa) && n <= most; n++) {
             const grvi_mode_mix_kernels *const kernels = grvi_mode_mix_kernels_for((grvi_isa)isa);
-            const int64_t half = n > 4 ? 4 : n > 2 ? 2 : 1, at = half * mix.n_values;
+            int64_t half = 1;
+            while (2 * half < n) half *= 2;
+            const int64_t at = half * mix.n_values;
             grvi_mode_mix_work work = {0, mix.n_groups, n, mix.n_values};
             kernels->backward(&mix, &work, NULL, b.in, b.grad_out, NULL, whole, scratch);
             work.n_samples = half;
@@ -487,7 +490,7 @@ static void test_large_gradients(void **state)
                                    {4, {16, 17, 16, 11}, {8, 8, 8, 6}}};
     for (int i = 0; i < 4; i++) {
         const grvi_mode_mix mix = whole_mix(&nets[i / 2], i < 2 ? 20 : 10);
-        buffers b = buffers_make(&mix, 40);
+        buffers b = buffers_make(&mix, 2, 40);
         const grvi_mode_mix_work work = {0, mix.n_groups, 1 + i % 2, mix.n_values};
         float *const through = guarded(b.n_weights);
         float *const past = aligned_alloc(64, ((size_t)b.n_weights * sizeof(float) + 63) / 64 * 64);

@@ -15,7 +15,8 @@
 #include "sim/multigrid.h"
 #include "sim/wavefront.h"
 
-static const grvi_multigrid_options usual = {.is_double = true, .n_threads = 1, .half_sweeps = 4, .max_cycles = 32, .tolerance = 1e-6};
+static const grvi_multigrid_options usual = {
+    .is_double = true, .n_threads = 1, .half_sweeps = 4, .max_cycles = 32, .tolerance = 1e-6};
 
 static int64_t at_cell(const grvi_multigrid *mg, int64_t i, int64_t j, int64_t k)
 {
@@ -24,7 +25,8 @@ static int64_t at_cell(const grvi_multigrid *mg, int64_t i, int64_t j, int64_t k
 }
 
 /* Fills the faces with 1, or with 0 inside a ball. */
-static void init(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3], const grvi_multigrid_options *options, double radius)
+static void init(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3],
+                 const grvi_multigrid_options *options, double radius)
 {
     assert_int_equal(grvi_multigrid_init(mg, n, periodic, grvi_isa_chosen(), options), GRV_OK);
     for (int d = 0; d < 3; d++)
@@ -34,11 +36,13 @@ static void init(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3],
                     double squares = 0;
                     const double x[3] = {(double)i, (double)j, (double)k};
                     for (int e = 0; e < 3; e++) {
-                        const double distance = n[e] == 1 ? 0 : x[e] + (d == e ? 0 : 0.5) - (double)n[e] / 2;
+                        const double distance =
+                            n[e] == 1 ? 0 : x[e] + (d == e ? 0 : 0.5) - (double)n[e] / 2;
                         squares += distance * distance;
                     }
                     const double open = fmin(1, fmax(0, sqrt(squares) - radius + 0.5));
-                    grvi_flow_store(mg->level[0].face[d], options->is_double, at_cell(mg, i, j, k), open);
+                    grvi_flow_store(mg->level[0].face[d], options->is_double, at_cell(mg, i, j, k),
+                                    open);
                 }
     grvi_multigrid_update(mg);
 }
@@ -57,8 +61,11 @@ static void set_solution(grvi_multigrid *mg, double (*solution)(int64_t, int64_t
                 for (int d = 0; d < 3; d++)
                     for (int side = 0; side < 2; side++) {
                         int64_t other[3] = {i, j, k};
-                        other[d] = side ? grvi_flow_above(&level->grid, d, cell[d]) : grvi_flow_below(&level->grid, d, cell[d]);
-                        const double face = grvi_flow_load(level->face[d], is_double, at_cell(mg, i, j, k) + side * level->grid.stride[d]);
+                        other[d] = side ? grvi_flow_above(&level->grid, d, cell[d])
+                                        : grvi_flow_below(&level->grid, d, cell[d]);
+                        const double face =
+                            grvi_flow_load(level->face[d], is_double,
+                                           at_cell(mg, i, j, k) + side * level->grid.stride[d]);
                         sum += face * (solution(other[0], other[1], other[2]) - solution(i, j, k));
                     }
                 grvi_flow_store(level->rhs, is_double, at_cell(mg, i, j, k), sum);
@@ -66,7 +73,8 @@ static void set_solution(grvi_multigrid *mg, double (*solution)(int64_t, int64_t
 }
 
 /* Squares of the error over the squares of the solution, both about their means over open cells. */
-static double relative_error(const grvi_multigrid *mg, double (*solution)(int64_t, int64_t, int64_t))
+static double relative_error(const grvi_multigrid *mg,
+                             double (*solution)(int64_t, int64_t, int64_t))
 {
     const grvi_flow_level *const level = &mg->level[0];
     const int64_t *const n = level->grid.n;
@@ -74,9 +82,13 @@ static double relative_error(const grvi_multigrid *mg, double (*solution)(int64_
     for (int64_t i = 0; i < n[0]; i++)
         for (int64_t j = 0; j < n[1]; j++)
             for (int64_t k = 0; k < n[2]; k++) {
-                if (!(grvi_flow_load(level->inverse_diagonal, mg->options.is_double, at_cell(mg, i, j, k)) > 0)) continue;
+                if (!(grvi_flow_load(level->inverse_diagonal, mg->options.is_double,
+                                     at_cell(mg, i, j, k)) > 0))
+                    continue;
                 const double exact = solution(i, j, k);
-                const double value[2] = {grvi_flow_load(level->x, mg->options.is_double, at_cell(mg, i, j, k)) - exact, exact};
+                const double value[2] = {
+                    grvi_flow_load(level->x, mg->options.is_double, at_cell(mg, i, j, k)) - exact,
+                    exact};
                 for (int m = 0; m < 2; m++) sum[m] += value[m], squares[m] += value[m] * value[m];
                 cells += 1;
             }
@@ -91,7 +103,8 @@ static double slope(int64_t i, int64_t j, int64_t k)
 
 static double waves(int64_t i, int64_t j, int64_t k)
 {
-    return sin(0.3 * (double)i) + cos(0.7 * (double)j + 0.2 * (double)k) + grv_random_normal(1, 2, (uint64_t)(i * 10007 + j * 101 + k));
+    return sin(0.3 * (double)i) + cos(0.7 * (double)j + 0.2 * (double)k) +
+           grv_random_normal(1, 2, (uint64_t)(i * 10007 + j * 101 + k));
 }
 
 /* ---- structure ---- */
@@ -101,12 +114,17 @@ static void test_coarsening(void **state)
     (void)state;
     int64_t c[3];
     const int64_t one[3] = {1, 1, 1};
-    assert_true(grvi_multigrid_coarsen((int64_t[]){16, 16, 4}, one, c) && c[0] == 8 && c[1] == 8 && c[2] == 2);
-    assert_true(grvi_multigrid_coarsen((int64_t[]){16, 16, 2}, one, c) && c[0] == 8 && c[1] == 8 && c[2] == 1);
-    assert_true(grvi_multigrid_coarsen((int64_t[]){16, 15, 4}, one, c) && c[0] == 8 && c[1] == 15 && c[2] == 2);
-    assert_true(grvi_multigrid_coarsen((int64_t[]){8, 1, 1}, (int64_t[]){4, 1, 1}, c) && c[0] == 4 && c[1] == 1);
+    assert_true(grvi_multigrid_coarsen((int64_t[]){16, 16, 4}, one, c) && c[0] == 8 && c[1] == 8 &&
+                c[2] == 2);
+    assert_true(grvi_multigrid_coarsen((int64_t[]){16, 16, 2}, one, c) && c[0] == 8 && c[1] == 8 &&
+                c[2] == 1);
+    assert_true(grvi_multigrid_coarsen((int64_t[]){16, 15, 4}, one, c) && c[0] == 8 && c[1] == 15 &&
+                c[2] == 2);
+    assert_true(grvi_multigrid_coarsen((int64_t[]){8, 1, 1}, (int64_t[]){4, 1, 1}, c) &&
+                c[0] == 4 && c[1] == 1);
     /* cells that are twice as long already wait */
-    assert_true(grvi_multigrid_coarsen((int64_t[]){8, 5, 6}, (int64_t[]){2, 1, 1}, c) && c[0] == 8 && c[1] == 5 && c[2] == 3);
+    assert_true(grvi_multigrid_coarsen((int64_t[]){8, 5, 6}, (int64_t[]){2, 1, 1}, c) &&
+                c[0] == 8 && c[1] == 5 && c[2] == 3);
     assert_false(grvi_multigrid_coarsen((int64_t[]){8, 5, 3}, (int64_t[]){2, 1, 1}, c));
     assert_false(grvi_multigrid_coarsen((int64_t[]){15, 5, 1}, one, c));
 }
@@ -119,7 +137,9 @@ static void test_diagonal(void **state)
     for (int64_t i = 0; i < 3; i++)
         for (int64_t j = 0; j < 3; j++) {
             const double expected = 4 - (i != 1) - (j != 1);
-            assert_true(fabs(1 / grvi_flow_load(mg.level[0].inverse_diagonal, true, at_cell(&mg, i, j, 0)) - expected) < 1e-12);
+            assert_true(
+                fabs(1 / grvi_flow_load(mg.level[0].inverse_diagonal, true, at_cell(&mg, i, j, 0)) -
+                     expected) < 1e-12);
         }
     assert_true(mg.n_open_cells == 9 && mg.n_levels == 1);
     grvi_multigrid_fini(&mg);
@@ -178,7 +198,8 @@ static void test_slope(void **state)
     }
 }
 
-static void check_convergence(const int64_t n[3], const bool periodic[3], double radius, int most_cycles)
+static void check_convergence(const int64_t n[3], const bool periodic[3], double radius,
+                              int most_cycles)
 {
     grvi_multigrid mg;
     grvi_multigrid_result result;
@@ -187,21 +208,25 @@ static void check_convergence(const int64_t n[3], const bool periodic[3], double
     assert_int_equal(grvi_multigrid_solve(&mg, NULL, 0, 0, &result), GRV_OK);
     assert_true(!result.stagnated && result.residual_norm <= usual.tolerance * result.rhs_norm);
     if (result.cycles > most_cycles)
-        print_message("%lld x %lld x %lld: %d cycles\n", (long long)n[0], (long long)n[1], (long long)n[2], result.cycles);
+        print_message("%lld x %lld x %lld: %d cycles\n", (long long)n[0], (long long)n[1],
+                      (long long)n[2], result.cycles);
     assert_true(result.cycles <= most_cycles);
-    assert_true(relative_error(&mg, waves) < 1e-5); /* both sides of a narrow gap differ by a constant that is seen last */
+    assert_true(relative_error(&mg, waves) <
+                1e-5); /* both sides of a narrow gap differ by a constant that is seen last */
     grvi_multigrid_fini(&mg);
 }
 
 static void test_convergence(void **state)
 {
     (void)state;
-    const bool walls[3] = {false, false, false}, ring[3] = {true, true, true}, mixed[3] = {true, false, false};
+    const bool walls[3] = {false, false, false}, ring[3] = {true, true, true},
+               mixed[3] = {true, false, false};
     check_convergence((int64_t[]){32, 32, 32}, walls, 0, 11);
     check_convergence((int64_t[]){32, 32, 32}, ring, 0, 11);
     check_convergence((int64_t[]){32, 32, 32}, walls, 7, 12);
     check_convergence((int64_t[]){64, 1, 64}, (bool[]){false, true, false}, 9, 11);
-    check_convergence((int64_t[]){128, 8, 8}, walls, 3, 22); /* three quarters of the width blocked */
+    check_convergence((int64_t[]){128, 8, 8}, walls, 3,
+                      22); /* three quarters of the width blocked */
     check_convergence((int64_t[]){8, 8, 100}, mixed, 0, 12);
     check_convergence((int64_t[]){13, 1, 1}, (bool[]){false, true, true}, 0, 3);
     check_convergence((int64_t[]){25, 17, 11}, walls, 4, 4);
@@ -221,8 +246,10 @@ static void test_mean_is_taken_out(void **state)
         for (int64_t j = 0; j < 12; j++)
             for (int64_t k = 0; k < 8; k++) {
                 const int64_t at = at_cell(&mg, i, j, k);
-                const double open = grvi_flow_load(mg.level[0].inverse_diagonal, true, at) > 0 ? 1 : 0;
-                grvi_flow_store(mg.level[0].rhs, true, at, grvi_flow_load(mg.level[0].rhs, true, at) + 0.5 * open);
+                const double open =
+                    grvi_flow_load(mg.level[0].inverse_diagonal, true, at) > 0 ? 1 : 0;
+                grvi_flow_store(mg.level[0].rhs, true, at,
+                                grvi_flow_load(mg.level[0].rhs, true, at) + 0.5 * open);
             }
     assert_int_equal(grvi_multigrid_solve(&mg, NULL, 0, 0, &result), GRV_OK);
     assert_true(result.residual_norm <= usual.tolerance * result.rhs_norm);
@@ -241,14 +268,16 @@ static void test_fixed_cycles_and_guess(void **state)
     set_solution(&mg, waves);
     assert_int_equal(grvi_multigrid_solve(&mg, NULL, 0, 0, &first), GRV_OK);
     assert_int_equal(first.cycles, 3);
-    assert_int_equal(grvi_multigrid_solve(&mg, NULL, 1, 0, &second), GRV_OK); /* goes on where the first ended */
+    assert_int_equal(grvi_multigrid_solve(&mg, NULL, 1, 0, &second),
+                     GRV_OK); /* goes on where the first ended */
     assert_true(second.residual_norm < 0.1 * first.residual_norm);
     /* a guess that is half as large, and told so */
     for (int64_t i = 0; i < mg.level[0].grid.n[0]; i++)
         for (int64_t j = 0; j < 16; j++)
             for (int64_t k = -1; k < 17; k++) {
                 const int64_t at = at_cell(&mg, i, j, k);
-                grvi_flow_store(mg.level[0].x, true, at, grvi_flow_load(mg.level[0].x, true, at) / 2);
+                grvi_flow_store(mg.level[0].x, true, at,
+                                grvi_flow_load(mg.level[0].x, true, at) / 2);
             }
     assert_int_equal(grvi_multigrid_solve(&mg, NULL, 2, 0, &first), GRV_OK);
     assert_true(first.residual_norm < 0.1 * second.residual_norm);
@@ -304,9 +333,11 @@ static void check_stage(void *argument, int stage, int64_t plane)
     progress *const p = argument;
     if (p->done[plane] != stage) p->is_ok = false;
     for (int side = -1; side <= 1; side += 2) {
-        const int64_t other = p->is_ring ? (plane + side + p->n_planes) % p->n_planes : plane + side;
+        const int64_t other =
+            p->is_ring ? (plane + side + p->n_planes) % p->n_planes : plane + side;
         if (other < 0 || other >= p->n_planes) continue;
-        if (p->done[other] != stage && p->done[other] != stage + 1 && p->n_planes > 1) p->is_ok = false;
+        if (p->done[other] != stage && p->done[other] != stage + 1 && p->n_planes > 1)
+            p->is_ok = false;
     }
     p->done[plane] = stage + 1;
 }

@@ -21,15 +21,20 @@ static grv_flow *create(const grv_flow_params *params)
     return flow;
 }
 
-static double *values_of(const grv_flow *flow, const grv_flow_params *params, grv_flow_quantity quantity, int component)
+static double *values_of(const grv_flow *flow, const grv_flow_params *params,
+                         grv_flow_quantity quantity, int component)
 {
-    double *const values = malloc((size_t)(params->n[0] * params->n[1] * params->n[2]) * sizeof *values);
+    double *const values =
+        malloc((size_t)(params->n[0] * params->n[1] * params->n[2]) * sizeof *values);
     assert_non_null(values);
     grv_flow_values(flow, quantity, component, values);
     return values;
 }
 
-static int64_t cells_of(const grv_flow_params *params) { return params->n[0] * params->n[1] * params->n[2]; }
+static int64_t cells_of(const grv_flow_params *params)
+{
+    return params->n[0] * params->n[1] * params->n[2];
+}
 
 static grv_flow_params plane_params(int64_t n0, int64_t n2)
 {
@@ -64,7 +69,8 @@ static void test_impulsive_box(void **state)
         assert_int_equal(grv_flow_step(flow), GRV_OK);
         for (int c = 0; c < 3; c++) {
             double *const u = values_of(flow, &p, GRV_FLOW_VELOCITY, c), squares = 0;
-            for (int64_t i = 0; i < cells_of(&p); i++) squares += (u[i] - p.velocity[c]) * (u[i] - p.velocity[c]);
+            for (int64_t i = 0; i < cells_of(&p); i++)
+                squares += (u[i] - p.velocity[c]) * (u[i] - p.velocity[c]);
             assert_true(squares < 2e-5);
             free(u);
         }
@@ -104,7 +110,8 @@ static double vortex_error(int64_t n, int across, grv_flow_scheme scheme)
     p.max_dt = p.first_dt = 0.2;
     grv_flow *flow = create(&p);
     grv_flow_velocity_set(flow, vortex, &v);
-    const double time = 0.1 * (double)n, k = 2 * pi / (double)n, decay = exp(-2 * p.viscosity * k * k * time);
+    const double time = 0.1 * (double)n, k = 2 * pi / (double)n,
+                 decay = exp(-2 * p.viscosity * k * k * time);
     assert_int_equal(grv_flow_run_until(flow, time), GRV_OK);
     assert_true(fabs(grv_flow_state_get(flow).time - time) < 1e-9);
     double squares = 0;
@@ -114,7 +121,8 @@ static double vortex_error(int64_t n, int across, grv_flow_scheme scheme)
         for (int64_t i = 0; i < p.n[0]; i++)
             for (int64_t j = 0; j < p.n[1]; j++)
                 for (int64_t l = 0; l < p.n[2]; l++, at++) {
-                    const double x[3] = {(double)i + (c == 0 ? 0 : 0.5), (double)j + (c == 1 ? 0 : 0.5),
+                    const double x[3] = {(double)i + (c == 0 ? 0 : 0.5),
+                                         (double)j + (c == 1 ? 0 : 0.5),
                                          (double)l + (c == 2 ? 0 : 0.5)};
                     const double error = u[at] - decay * vortex(&v, c, x);
                     squares += error * error;
@@ -129,13 +137,15 @@ static void test_vortex_decays_at_second_order(void **state)
 {
     (void)state;
     for (int across = 0; across < 3; across++) {
-        const double coarse = vortex_error(16, across, GRV_FLOW_CENTRAL), fine = vortex_error(32, across, GRV_FLOW_CENTRAL);
+        const double coarse = vortex_error(16, across, GRV_FLOW_CENTRAL),
+                     fine = vortex_error(32, across, GRV_FLOW_CENTRAL);
         assert_true(fine < 2e-3);
         assert_true(log2(coarse / fine) > 1.85 && log2(coarse / fine) < 2.3);
     }
     /* the limiter acts at the extrema only, which are fewer on finer grids */
     for (int scheme = 0; scheme < 3; scheme++) {
-        const double coarse = vortex_error(32, 1, (grv_flow_scheme)scheme), fine = vortex_error(64, 1, (grv_flow_scheme)scheme);
+        const double coarse = vortex_error(32, 1, (grv_flow_scheme)scheme),
+                     fine = vortex_error(64, 1, (grv_flow_scheme)scheme);
         assert_true(fine < 2e-3);
         assert_true(log2(coarse / fine) > 1.6);
     }
@@ -174,7 +184,9 @@ static void test_body_force(void **state)
 static double shear(void *user, int component, const double position[3])
 {
     (void)user;
-    return component == 0 ? 3 * position[1] - position[2] : component == 1 ? 2 * position[0] : 0.5 * position[1];
+    return component == 0   ? 3 * position[1] - position[2]
+           : component == 1 ? 2 * position[0]
+                            : 0.5 * position[1];
 }
 
 static void test_vorticity_of_linear_field(void **state)
@@ -190,7 +202,8 @@ static void test_vorticity_of_linear_field(void **state)
         double *const w = values_of(flow, &p, GRV_FLOW_VORTICITY, c);
         for (int64_t i = 2; i < 5; i++)
             for (int64_t j = 2; j < 6; j++)
-                for (int64_t k = 2; k < 8; k++) assert_true(fabs(w[(i * 7 + j) * 9 + k] - expected[c]) < 1e-12);
+                for (int64_t k = 2; k < 8; k++)
+                    assert_true(fabs(w[(i * 7 + j) * 9 + k] - expected[c]) < 1e-12);
         for (int64_t i = 0; i < cells_of(&p); i++) assert_true(isfinite(w[i]));
         free(w);
     }
@@ -283,8 +296,10 @@ static void compare_threads(const grv_flow_params *params)
         grv_flow_velocity_set(flow, rough, NULL);
         for (int s = 0; s < 3; s++) assert_int_equal(grv_flow_step(flow), GRV_OK);
         for (int c = 0; c < 4; c++) {
-            double *const u = values_of(flow, &p, c < 3 ? GRV_FLOW_VELOCITY : GRV_FLOW_PRESSURE, c % 3);
-            if (threads == 1) reference[c] = u;
+            double *const u =
+                values_of(flow, &p, c < 3 ? GRV_FLOW_VELOCITY : GRV_FLOW_PRESSURE, c % 3);
+            if (threads == 1)
+                reference[c] = u;
             else {
                 assert_memory_equal(u, reference[c], (size_t)cells_of(&p) * sizeof *u);
                 free(u);
@@ -369,8 +384,10 @@ static void test_bad_parameters(void **state)
     p.half_sweeps = 17, expect_bad(p, "half_sweeps"), p = good;
     p.periodic[0] = p.has_exit = true, expect_bad(p, "has_exit"), p = good;
     grv_flow *flow = create(&p);
-    assert_int_equal(grv_flow_control_volume_set(flow, (int64_t[]){0, 1, 1}, (int64_t[]){4, 4, 4}), GRV_E_ARG);
-    assert_int_equal(grv_flow_control_volume_set(flow, (int64_t[]){1, 5, 1}, (int64_t[]){4, 4, 4}), GRV_E_ARG);
+    assert_int_equal(grv_flow_control_volume_set(flow, (int64_t[]){0, 1, 1}, (int64_t[]){4, 4, 4}),
+                     GRV_E_ARG);
+    assert_int_equal(grv_flow_control_volume_set(flow, (int64_t[]){1, 5, 1}, (int64_t[]){4, 4, 4}),
+                     GRV_E_ARG);
     assert_int_equal(grv_flow_control_volume_force(flow, (double[3]){0}), GRV_E_ARG);
     grv_flow_destroy(&flow);
     grv_flow_destroy(&flow);

@@ -34,11 +34,15 @@ static grv_flow_sample_params small_params(void)
 
 static grv_status run(const grv_flow_sample_params *p, sample *s, grv_flow_sample_report *report)
 {
-    const grv_flow_sample_arrays arrays = {&s->input[0][0], &s->target[0][0], &s->vorticity[0][0], &s->pressure[0][0]};
+    const grv_flow_sample_arrays arrays = {&s->input[0][0], &s->target[0][0], &s->vorticity[0][0],
+                                           &s->pressure[0][0]};
     return grv_flow_sample_run(p, &arrays, NULL, NULL, report);
 }
 
-static int at(int i, int j, int k) { return (i * N + j) * N + k; }
+static int at(int i, int j, int k)
+{
+    return (i * N + j) * N + k;
+}
 
 static void test_contents(void **state)
 {
@@ -61,22 +65,26 @@ static void test_contents(void **state)
         }
     }
     assert_true(n_clipped > 20 && n_clipped < CELLS);
-    assert_true(n_closed > N * N && n_closed < N * N + 40); /* the wall and the inside of the sphere */
+    assert_true(n_closed > N * N &&
+                n_closed < N * N + 40); /* the wall and the inside of the sphere */
     /* flow in the x-y plane past a sphere at half height: the vorticity about z is symmetric in z, the wake is downstream */
     double wake = 0, upstream = 0, asymmetry = 0;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             for (int k = 0; k < N; k++) {
                 const double w = (double)s->vorticity[at(i, j, k)][FRAMES - 1];
-                asymmetry = fmax(asymmetry, fabs(w - (double)s->vorticity[at(i, j, N - 1 - k)][FRAMES - 1]));
+                asymmetry = fmax(asymmetry,
+                                 fabs(w - (double)s->vorticity[at(i, j, N - 1 - k)][FRAMES - 1]));
                 *(i >= 5 ? &wake : &upstream) += w * w;
             }
     assert_true(wake > 1.5 * upstream && upstream > 0);
     assert_true(asymmetry < 0.02);
     /* the body slows the fluid: the early frame differs from the late one */
     assert_true(memcmp(s->target[at(9, 8, 8)], s->target[at(9, 9, 8)], sizeof s->target[0]) != 0);
-    assert_true(report.n_steps >= FRAMES && report.n_solves == 2 * report.n_steps && report.n_cycles >= report.n_solves);
-    assert_true(report.largest_residual_ratio > 0 && report.largest_residual_ratio <= p.tolerance && report.n_stagnated == 0);
+    assert_true(report.n_steps >= FRAMES && report.n_solves == 2 * report.n_steps &&
+                report.n_cycles >= report.n_solves);
+    assert_true(report.largest_residual_ratio > 0 && report.largest_residual_ratio <= p.tolerance &&
+                report.n_stagnated == 0);
     assert_true(report.seconds > 0);
     free(s);
 }
@@ -97,7 +105,8 @@ static void test_threads_and_precision(void **state)
     assert_int_equal(run(&p, two, NULL), GRV_OK);
     double far = 0;
     for (int i = 0; i < CELLS; i++)
-        for (int t = 0; t < FRAMES; t++) far = fmax(far, fabs((double)one->target[i][t] - (double)two->target[i][t]));
+        for (int t = 0; t < FRAMES; t++)
+            far = fmax(far, fabs((double)one->target[i][t] - (double)two->target[i][t]));
     assert_true(far > 0 && far < 0.005); /* of values up to 1: rounding, as it grows in a wake */
     free(one);
     free(two);
@@ -117,7 +126,8 @@ static void test_stopping(void **state)
     const grv_flow_sample_params p = small_params();
     const grv_flow_sample_arrays arrays = {.input = &s->input[0][0], .target = &s->target[0][0]};
     double done = 0;
-    assert_int_equal(grv_flow_sample_run(&p, &arrays, stop_half_way, &done, NULL), GRV_E_INTERRUPTED);
+    assert_int_equal(grv_flow_sample_run(&p, &arrays, stop_half_way, &done, NULL),
+                     GRV_E_INTERRUPTED);
     assert_true(done >= 0.5 && done < 0.8);
     free(s);
 }
@@ -157,7 +167,8 @@ static void test_bench(void **state)
     grv_bench_result result;
     assert_int_equal(grv_bench_flow("flow:tgv32dt2v3h2r5", &result), GRV_OK);
     assert_string_equal(result.problem, "flow:tgv32dt2v3h2r5");
-    assert_true(result.correct && result.median_seconds > 0 && result.floor_seconds > 0 && result.floor_ratio > 0);
+    assert_true(result.correct && result.median_seconds > 0 && result.floor_seconds > 0 &&
+                result.floor_ratio > 0);
     int n_found = 0;
     for (int i = 0; i < result.n_values; i++) {
         if (strcmp(result.values[i].name, "cycles_per_solve") == 0) {
@@ -170,15 +181,18 @@ static void test_bench(void **state)
         }
     }
     assert_int_equal(n_found, 2);
-    const char *const bad[] = {"flow:", "tgv", "tgv0", "tgv-3", "tgv32x", "tgv32t", "tgv32t0", "box32", "", "tgv32 t2"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(grv_bench_flow(bad[i], &result), GRV_E_ARG);
+    const char *const bad[] = {"flow:",  "tgv",     "tgv0",  "tgv-3", "tgv32x",
+                               "tgv32t", "tgv32t0", "box32", "",      "tgv32 t2"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(grv_bench_flow(bad[i], &result), GRV_E_ARG);
     assert_int_equal(grv_flow_validate(4, 1, NULL, NULL, &result), GRV_E_ARG);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_contents), cmocka_unit_test(test_threads_and_precision),
-                                       cmocka_unit_test(test_stopping), cmocka_unit_test(test_bad_parameters),
-                                       cmocka_unit_test(test_bench)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_contents), cmocka_unit_test(test_threads_and_precision),
+        cmocka_unit_test(test_stopping), cmocka_unit_test(test_bad_parameters),
+        cmocka_unit_test(test_bench)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,6 +235,7 @@ static void test_fill_values(void **state)
         {GRV_STORE_F64, 0xfff0000000000000, "\"-Infinity\""}, {GRV_STORE_F64, 0x7ff8000000000000, "\"NaN\""},
         {GRV_STORE_F64, 0x3fb999999999999a, "0.1"},          {GRV_STORE_F32, 0x80000000, "-0.0"},
         {GRV_STORE_F16, 0x3c01, "1.0009765625"},             {GRV_STORE_F16, 0x0001, "5.96046"},
+        {GRV_STORE_F16, 0x0000, "0.0"},                      {GRV_STORE_F16, 0x8000, "-0.0"},
         {GRV_STORE_F16, 0x7e01, "\"0x7e01\""},               {GRV_STORE_BOOL, 1, "true"},
     };
     char name[32], document[4096], path[64], wanted[64];
