@@ -152,6 +152,7 @@ static void write_problem(const problem *p, char *out)
 /* --- measuring --- */
 
 enum { MAX_REPETITIONS = 1024 };
+static const double gradient_step = 1e-4; /* of the loss: small against curvature, large against rounding */
 
 typedef struct bench {
     problem p;
@@ -188,10 +189,10 @@ static grv_status check_gradient(bench *b, bool *correct)
     const double before = grv_exec_loss(b->network->exec);
     double norm2 = 0;
     for (int64_t i = 0; i < n; i++) norm2 += (double)gradients[i] * (double)gradients[i];
-    const double h = 1e-3 * before / norm2;
+    const double h = gradient_step * before / norm2;
     for (int64_t i = 0; i < n; i++) parameters[i] -= (float)(h * (double)gradients[i]);
     GRV_TRY(grv_network_run(b->network, b->input, b->target));
-    const double fell = (before - grv_exec_loss(b->network->exec)) / (1e-3 * before);
+    const double fell = (before - grv_exec_loss(b->network->exec)) / (gradient_step * before);
     *correct = fell > 0.95 && fell < 1.05;
     return GRV_OK;
 }
