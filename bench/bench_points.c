@@ -1,6 +1,7 @@
 /* Speed of the point kernels on the sizes of the peer network (64x64x64x16 points, width 20), one thread.
- * bench_points [isa [filter]]: prints CSV; best and median of several runs after one warm-up. Work is counted as in docs/points.md
- * (multiply-add 2 flop, GELU 18, its derivative 24, whatever is executed); peak from a loop of multiply-adds on registers. */
+ * bench_points [isa [filter]]: prints CSV. Every row is timed plane by plane (64 planes, several runs after one warm-up): the median
+ * plane times 64, and the fastest plane times 64 for machines where others disturb. Work is counted as in docs/points.md (multiply-add
+ * 2 flop, GELU 18, its derivative 24, whatever is executed); the peak is a loop of multiply-adds on registers, timed between planes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "grove/core.h"
 #include "kernels/point_kernels.h"
 
-enum { PLANES = 64, PLANE_POINTS = 64 * 64 * 16, RUNS = 5 };
+enum { PLANES = 64, PLANE_POINTS = 64 * 64 * 16, RUNS = 2 };
 
 static const grvi_point_kernels *kernels;
 static const char *filter = "";
@@ -22,7 +23,8 @@ static void *room(int64_t n_floats)
         fprintf(stderr, "bench_points: %s\n", grv_error_message());
         exit(1);
     }
-    for (int64_t i = 0; i < n_floats; i++) block[i] = (float)((i * 2654435761U % 2001) - 1000) * 1e-3f;
+    for (int64_t i = 0; i < n_floats; i++)
+        block[i] = (float)((i * 2654435761U % 2001) - 1000) * 1e-3f;
     return block;
 }
 
@@ -40,33 +42,35 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-typedef void timed_body(void *argument);
+/* Works on one of PLANES planes. */
+typedef void timed_body(void *argument, int64_t plane);
 
-/* Multiply-add peak of the moment, in GF/s. */
-static double peak_now(void)
+static double seconds_of(timed_body *body, void *argument, int64_t plane)
 {
     const double start = seconds_used();
-    const int64_t flops = kernels->peak_loop(2 * 1000 * 1000);
-    return (double)flops / (seconds_used() - start) * 1e-9;
+    body(argument, plane);
+    return seconds_used() - start;
 }
 
-/* One row: flops and bytes are those of one run. The fraction is the median over runs of the speed against the peak measured
- * right before and after, because a shared machine changes its speed from second to second. */
+/* flops and bytes are those of all planes together. */
 static void measure(const char *name, double flops, double bytes, timed_body *body, void *argument)
 {
-    double seconds[RUNS], fraction[RUNS];
-    body(argument);
-    for (int r = 0; r < RUNS; r++) {
-        const double before = peak_now(), start = seconds_used();
-        body(argument);
-        seconds[r] = seconds_used() - start;
-        fraction[r] = flops / seconds[r] * 1e-9 / (0.5 * (before + peak_now()));
+    enum { ROUNDS = 200 * 1000 };
+    double seconds[RUNS * PLANES], peak[RUNS * PLANES];
+    for (int64_t plane = 0; plane < PLANES; plane++) body(argument, plane);
+    for (int i = 0; i < RUNS * PLANES; i++) {
+        const double start = seconds_used();
+        const int64_t peak_flops = kernels->peak_loop(ROUNDS);
+        peak[i] = (double)peak_flops / (seconds_used() - start) * 1e-9;
+        seconds[i] = seconds_of(body, argument, i % PLANES);
     }
-    qsort(seconds, RUNS, sizeof *seconds, ascending);
-    qsort(fraction, RUNS, sizeof *fraction, ascending);
-    const double median = seconds[RUNS / 2];
-    printf("%s,%s,%.1f,%.1f,%.1f,%.2f,%.1f\n", name, kernels->name, seconds[0] * 1e3, median * 1e3, flops / median * 1e-9,
-           fraction[RUNS / 2], bytes / median * 1e-9);
+    qsort(seconds, RUNS * PLANES, sizeof *seconds, ascending);
+    qsort(peak, RUNS * PLANES, sizeof *peak, ascending);
+    const double median = seconds[RUNS * PLANES / 2] * PLANES, best = seconds[0] * PLANES;
+    printf("%s,%s,%.1f,%.1f,%.1f,%.1f,%.2f,%.2f,%.1f\n", name, kernels->name, median * 1e3,
+           best * 1e3, flops / median * 1e-9, peak[RUNS * PLANES / 2],
+           flops / median * 1e-9 / peak[RUNS * PLANES / 2],
+           flops / best * 1e-9 / peak[RUNS * PLANES - 1], bytes / median * 1e-9);
     fflush(stdout);
 }
 
@@ -79,23 +83,21 @@ typedef struct mlp_case {
     void *scratch;
 } mlp_case;
 
-static void run_mlp_forward(void *argument)
+static void run_mlp_forward(void *argument, int64_t plane)
 {
     const mlp_case *const c = argument;
-    for (int64_t plane = 0; plane < PLANES; plane++) {
-        kernels->mlp_forward(&c->mlp, PLANE_POINTS, c->x + plane * PLANE_POINTS * c->mlp.c_in, c->y + plane * PLANE_POINTS * c->mlp.c_out,
-                             c->scratch);
-    }
+    const int64_t first = plane * PLANE_POINTS;
+    kernels->mlp_forward(&c->mlp, PLANE_POINTS, c->x + first * c->mlp.c_in,
+                         c->y + first * c->mlp.c_out, c->scratch);
 }
 
-static void run_mlp_backward(void *argument)
+static void run_mlp_backward(void *argument, int64_t plane)
 {
     const mlp_case *const c = argument;
-    for (int64_t plane = 0; plane < PLANES; plane++) {
-        const int64_t first = plane * PLANE_POINTS;
-        kernels->mlp_backward(&c->mlp, PLANE_POINTS, c->x + first * c->mlp.c_in, c->y + first * c->mlp.c_out,
-                              c->dx == NULL ? NULL : c->dx + first * c->mlp.c_in, &c->gradients, c->scratch);
-    }
+    const int64_t first = plane * PLANE_POINTS;
+    kernels->mlp_backward(
+        &c->mlp, PLANE_POINTS, c->x + first * c->mlp.c_in, c->y + first * c->mlp.c_out,
+        c->dx == NULL ? NULL : c->dx + first * c->mlp.c_in, &c->gradients, c->scratch);
 }
 
 static void *zeros(int64_t n)
@@ -108,28 +110,43 @@ static void *zeros(int64_t n)
 static void bench_mlp(const char *name, grvi_mlp mlp, bool input_gradient)
 {
     if (strstr(name, filter) == NULL) return;
-    const double points = (double)PLANES * PLANE_POINTS, in = (double)mlp.c_in, hidden = (double)mlp.c_hidden, out = (double)mlp.c_out;
+    const double points = (double)PLANES * PLANE_POINTS, in = (double)mlp.c_in,
+                 hidden = (double)mlp.c_hidden, out = (double)mlp.c_out;
     mlp_case c = {.mlp = mlp};
     c.mlp.weight1 = room(mlp.c_in * mlp.c_hidden);
     c.mlp.bias1 = room(mlp.c_hidden);
     c.mlp.weight2 = room(mlp.c_hidden * mlp.c_out);
     c.mlp.bias2 = room(mlp.c_out);
-    c.gradients = (grvi_mlp_gradients){zeros(mlp.c_in * mlp.c_hidden), zeros(mlp.c_hidden), zeros(mlp.c_hidden * mlp.c_out), zeros(mlp.c_out)};
+    c.gradients = (grvi_mlp_gradients){zeros(mlp.c_in * mlp.c_hidden), zeros(mlp.c_hidden),
+                                       zeros(mlp.c_hidden * mlp.c_out), zeros(mlp.c_out)};
     c.x = room(PLANES * PLANE_POINTS * mlp.c_in);
     c.y = room(PLANES * PLANE_POINTS * mlp.c_out);
     c.dx = input_gradient ? room(PLANES * PLANE_POINTS * mlp.c_in) : NULL;
     c.scratch = zeros(grvi_mlp_scratch_bytes(&mlp) / 8 + 1);
-    const double value = mlp.activation1 == GRVI_ACT_GELU ? 18 : 1, slope = mlp.activation1 == GRVI_ACT_GELU ? 24 : 1;
+    const double value = mlp.activation1 == GRVI_ACT_GELU ? 18 : 1,
+                 slope = mlp.activation1 == GRVI_ACT_GELU ? 24 : 1;
     char row[96];
     snprintf(row, sizeof row, "%s forward", name);
-    measure(row, points * (2 * hidden * (in + out) + hidden * value), points * 4 * (in + out), run_mlp_forward, &c);
+    measure(row, points * (2 * hidden * (in + out) + hidden * value), points * 4 * (in + out),
+            run_mlp_forward, &c);
     snprintf(row, sizeof row, "%s backward", name);
     /* hidden layer again, two weight gradients, gradient of the hidden layer, of the input; the output again if it has an activation */
-    const double products = hidden * (in * (input_gradient ? 3 : 2) + out * (mlp.activation2 == GRVI_ACT_NONE ? 2 : 3));
-    measure(row, points * (2 * products + hidden * (value + slope)), points * 4 * ((input_gradient ? 2 : 1) * in + out), run_mlp_backward, &c);
-    void *blocks[] = {(void *)(uintptr_t)c.mlp.weight1, (void *)(uintptr_t)c.mlp.bias1, (void *)(uintptr_t)c.mlp.weight2,
-                      (void *)(uintptr_t)c.mlp.bias2, c.gradients.weight1, c.gradients.bias1, c.gradients.weight2, c.gradients.bias2,
-                      c.x, c.y, c.dx, c.scratch};
+    const double products =
+        hidden * (in * (input_gradient ? 3 : 2) + out * (mlp.activation2 == GRVI_ACT_NONE ? 2 : 3));
+    measure(row, points * (2 * products + hidden * (value + slope)),
+            points * 4 * ((input_gradient ? 2 : 1) * in + out), run_mlp_backward, &c);
+    void *blocks[] = {(void *)(uintptr_t)c.mlp.weight1,
+                      (void *)(uintptr_t)c.mlp.bias1,
+                      (void *)(uintptr_t)c.mlp.weight2,
+                      (void *)(uintptr_t)c.mlp.bias2,
+                      c.gradients.weight1,
+                      c.gradients.bias1,
+                      c.gradients.weight2,
+                      c.gradients.bias2,
+                      c.x,
+                      c.y,
+                      c.dx,
+                      c.scratch};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) grv_free(blocks[i]);
 }
 
@@ -142,23 +159,20 @@ typedef struct linear_case {
     void *scratch;
 } linear_case;
 
-static void run_linear_forward(void *argument)
+static void run_linear_forward(void *argument, int64_t plane)
 {
     const linear_case *const c = argument;
-    for (int64_t plane = 0; plane < PLANES; plane++) {
-        const int64_t first = plane * PLANE_POINTS;
-        kernels->linear_forward(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in, c->y + first * c->linear.c_out, NULL, c->scratch);
-    }
+    const int64_t first = plane * PLANE_POINTS;
+    kernels->linear_forward(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in,
+                            c->y + first * c->linear.c_out, NULL, c->scratch);
 }
 
-static void run_linear_weight_gradient(void *argument)
+static void run_linear_weight_gradient(void *argument, int64_t plane)
 {
     const linear_case *const c = argument;
-    for (int64_t plane = 0; plane < PLANES; plane++) {
-        const int64_t first = plane * PLANE_POINTS;
-        kernels->linear_weight_gradient(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in, c->y + first * c->linear.c_out, c->dw, c->db,
-                                        c->scratch);
-    }
+    const int64_t first = plane * PLANE_POINTS;
+    kernels->linear_weight_gradient(&c->linear, PLANE_POINTS, c->x + first * c->linear.c_in,
+                                    c->y + first * c->linear.c_out, c->dw, c->db, c->scratch);
 }
 
 static void bench_linear(int64_t c_in, int64_t c_out)
@@ -176,7 +190,8 @@ static void bench_linear(int64_t c_in, int64_t c_out)
     c.db = zeros(c_out);
     c.scratch = zeros(grvi_linear_scratch_bytes(&c.linear) / 8 + 1);
     snprintf(row, sizeof row, "linear %d->%d forward", (int)c_in, (int)c_out);
-    const double flops = points * 2 * (double)(c_in * c_out), bytes = points * 4 * (double)(c_in + c_out);
+    const double flops = points * 2 * (double)(c_in * c_out),
+                 bytes = points * 4 * (double)(c_in + c_out);
     measure(row, flops, bytes, run_linear_forward, &c);
     snprintf(row, sizeof row, "linear %d->%d weight gradient", (int)c_in, (int)c_out);
     measure(row, flops, bytes, run_linear_weight_gradient, &c);
@@ -186,43 +201,51 @@ static void bench_linear(int64_t c_in, int64_t c_out)
 
 /* ---- optimiser and sums ---- */
 
+enum { PIECE = 66 * 1000 * 1000 / PLANES };
+
 typedef struct vector_case {
-    int64_t n;
-    float *g, *p, *m, *v;
+    float *g, *p, *m, *v; /* [PLANES * PIECE] */
     double sink;
 } vector_case;
 
-static void run_adam(void *argument)
+static void run_adam(void *argument, int64_t plane)
 {
     const vector_case *const c = argument;
-    const grvi_adam step = {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4,
-                            .correction1 = 0.1, .correction2 = 0.001, .gradient_scale = 1};
-    kernels->adam(&step, c->n, c->g, c->p, c->m, c->v);
+    const grvi_adam step = {.learning_rate = 1e-3,
+                            .beta1 = 0.9,
+                            .beta2 = 0.999,
+                            .epsilon = 1e-8,
+                            .weight_decay = 1e-4,
+                            .correction1 = 0.1,
+                            .correction2 = 0.001,
+                            .gradient_scale = 1};
+    const int64_t i = plane * PIECE;
+    kernels->adam(&step, PIECE, c->g + i, c->p + i, c->m + i, c->v + i);
 }
 
-static void run_sum_squares(void *argument)
+static void run_sum_squares(void *argument, int64_t plane)
 {
     vector_case *const c = argument;
-    c->sink += kernels->sum_squares(c->n, c->g);
+    c->sink += kernels->sum_squares(PIECE, c->g + plane * PIECE);
 }
 
-static void run_loss_sums(void *argument)
+static void run_loss_sums(void *argument, int64_t plane)
 {
     vector_case *const c = argument;
-    c->sink += kernels->loss_sums(c->n, c->p, c->g).error2;
+    c->sink += kernels->loss_sums(PIECE, c->p + plane * PIECE, c->g + plane * PIECE).error2;
 }
 
-static void run_first_nonfinite(void *argument)
+static void run_first_nonfinite(void *argument, int64_t plane)
 {
     vector_case *const c = argument;
-    c->sink += (double)kernels->first_nonfinite(c->n, c->g);
+    c->sink += (double)kernels->first_nonfinite(PIECE, c->g + plane * PIECE);
 }
 
 static void bench_vectors(void)
 {
     if (strstr("vectors", filter) == NULL) return;
-    enum { N = 66 * 1000 * 1000 };
-    vector_case c = {.n = N, .g = room(N), .p = room(N), .m = room(N), .v = room(N)};
+    enum { N = PLANES * PIECE };
+    vector_case c = {.g = room(N), .p = room(N), .m = room(N), .v = room(N)};
     for (int64_t i = 0; i < N; i++) c.v[i] *= c.v[i];
     measure("adam 66M", 12.0 * N, 28.0 * N, run_adam, &c);
     measure("sum of squares 66M", 2.0 * N, 4.0 * N, run_sum_squares, &c);
@@ -250,11 +273,19 @@ int main(int argc, char **argv)
         return 1;
     }
     if (argc > 2) filter = argv[2];
-    printf("kernel,isa,best_ms,median_ms,gflops,fraction_of_peak,gbytes\n");
-    printf("peak,%s,,,%.1f,1.00,\n", kernels->name, peak_now());
-    bench_mlp("mlp 20->128->1 gelu", (grvi_mlp){.c_in = 20, .c_hidden = 128, .c_out = 1, .activation1 = GRVI_ACT_GELU}, true);
-    bench_mlp("mlp 12->32->1 relu", (grvi_mlp){.c_in = 12, .c_hidden = 32, .c_out = 1, .activation1 = GRVI_ACT_RELU}, true);
-    bench_mlp("mlp 3->6->12 relu", (grvi_mlp){.c_in = 3, .c_hidden = 6, .c_out = 12, .activation1 = GRVI_ACT_RELU, .activation2 = GRVI_ACT_RELU},
+    printf("kernel,isa,median_ms,best_ms,gflops,peak,fraction_of_peak,best_fraction,gbytes\n");
+    bench_mlp("mlp 20->128->1 gelu",
+              (grvi_mlp){.c_in = 20, .c_hidden = 128, .c_out = 1, .activation1 = GRVI_ACT_GELU},
+              true);
+    bench_mlp("mlp 12->32->1 relu",
+              (grvi_mlp){.c_in = 12, .c_hidden = 32, .c_out = 1, .activation1 = GRVI_ACT_RELU},
+              true);
+    bench_mlp("mlp 3->6->12 relu",
+              (grvi_mlp){.c_in = 3,
+                         .c_hidden = 6,
+                         .c_out = 12,
+                         .activation1 = GRVI_ACT_RELU,
+                         .activation2 = GRVI_ACT_RELU},
               false);
     bench_linear(20, 20);
     bench_linear(12, 12);

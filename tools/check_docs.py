@@ -4,9 +4,9 @@
     check_docs.py [tree]
 
 A declaration is a function, type, macro or field of a public struct. A comment stands before it, or after it on the same line as
-/**< */. Enumerators may go without where their name says it, and so may a field named like its type. In headers of COLLECTIVE
-modules each function's comment says "Collective on ..." or "Not collective", unless the head comment of the file says that nothing
-there is collective.
+/**< */. Enumerators may go without where their name says it. So may fields, which are listed as notes for someone to judge.
+In headers of COLLECTIVE modules each function's comment says "Collective on ..." or "Not collective", unless the head comment of the
+file says that nothing there is collective.
 """
 import re
 
@@ -105,7 +105,10 @@ def check(path, text, module):
         if is_exempt(kind, declaration):
             continue
         name = name_of(kind, declaration)
-        if not doc:
+        if kind == "field":
+            if not doc:
+                print(f"note: {path}:{line}: {kind} '{name}' has no /** */ comment")
+        elif not doc:
             yield f"{path}:{line}: {kind} '{name}' has no /** */ comment"
         elif module in COLLECTIVE and name.endswith("()") and not silent and "ollective" not in doc:
             yield f"{path}:{line}: the comment of {name} does not say whether it is collective"

@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/** Sizes of a result. */
 enum {
     GRV_BENCH_NAME_BYTES = 128, /**< of a problem's name, with the final NUL */
     GRV_BENCH_MAX_VALUES = 32   /**< further figures of one result */
@@ -23,7 +24,7 @@ enum {
 /** A further figure of a result. */
 typedef struct grv_bench_value {
     const char *name; /**< a constant; its unit is part of it */
-    double value;
+    double value;     /**< in that unit */
 } grv_bench_value;
 
 /** Outcome of a benchmark. */
@@ -33,13 +34,35 @@ typedef struct grv_bench_result {
     double floor_seconds;               /**< 0 where no floor is defined */
     double floor_ratio;                 /**< median / floor; 0 without a floor */
     bool correct;                       /**< the answer was checked and is right */
-    int n_values;
-    grv_bench_value values[GRV_BENCH_MAX_VALUES];
+    int n_values;                       /**< in use of the following */
+    grv_bench_value values[GRV_BENCH_MAX_VALUES]; /**< in the order in which they were added */
 } grv_bench_result;
 
 /** Adds a figure; ignored beyond GRV_BENCH_MAX_VALUES.
  * @param name  a constant string, borrowed */
 GRV_API void grv_bench_result_add(grv_bench_result *result, const char *name, double value);
+
+/** What the machine can do with a number of threads. */
+typedef struct grv_machine {
+    int n_threads;
+    double flops;        /**< per second: peak of multiply-adds, float, with the chosen instruction set */
+    double read_bytes;   /**< per second, from memory */
+    double write_bytes;  /**< per second, to memory */
+} grv_machine;
+
+/** Measures the machine: medians over about a second; memory that is read and written is larger than caches and touched before.
+ * @errors GRV_E_NOMEM */
+GRV_API grv_status grv_bench_machine(int n_threads, grv_machine *out) GRV_MUST_CHECK;
+
+/** One training step of a Fourier neural operator on one rank: forward, gradients, Adam.
+ * Problems: "<n0>x<n1>..w<width>m<m0>,<m1>..[:peer|:paper][k<blocks>][b<batch>][t<threads>][r<repetitions>]", 1 to 4 axes; "peer" (default): the network of
+ * bench/peers/fno_torch.py (one-layer lift, GELU but after the last block, width -> 128 -> 1, mean square); "paper": the parallel FNO
+ * (two-layer lift, ReLU, projection 32, relative L2). A leading "fno:" is allowed. Defaults: 4 blocks, batch 1, 1 thread, 5 repetitions.
+ * The floor is the sum over operations of max(flops / peak, read / bandwidth, written / bandwidth), counts by definition (docs/spectral.md).
+ * Values: forward_seconds, block_forward_seconds, optimizer_seconds, the time of each kind of operation, and the machine.
+ * Correct: the loss falls along the gradient by what the gradient says.
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM */
+GRV_API grv_status grv_bench_fno(const char *problem, grv_bench_result *result) GRV_MUST_CHECK;
 
 /** Flow solver: a periodic Taylor-Green vortex in a cube.
  * Problems: "tgv<N>[d][t<threads>][v<cycles>][h<half sweeps>][r<steps>]" with N cells a side, d for double, by default float, 1 thread,
@@ -60,7 +83,8 @@ typedef bool grv_bench_progress(void *user, double done, const char *what);
  * @param n_threads  >= 1
  * @param progress  may be NULL
  * @errors GRV_E_ARG, GRV_E_NOMEM, GRV_E_NUMERIC, GRV_E_INTERRUPTED */
-GRV_API grv_status grv_flow_validate(int cells_per_diameter, int n_threads, grv_bench_progress *progress, void *user,
+GRV_API grv_status grv_flow_validate(int cells_per_diameter, int n_threads,
+                                     grv_bench_progress *progress, void *user,
                                      grv_bench_result *result) GRV_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -47,7 +47,8 @@ GRV_API grv_status grv_comm_create_from_fortran(int handle, grv_comm **comm) GRV
 /** Ranks of equal color form one communicator, ordered by key, then by their rank here.
  * @param color  >= 0; a rank with a negative color gets *out = NULL
  * Collective on comm. @errors GRV_E_NOMEM, on every rank */
-GRV_API grv_status grv_comm_split(grv_comm *comm, int color, int key, grv_comm **out) GRV_MUST_CHECK;
+GRV_API grv_status grv_comm_split(grv_comm *comm, int color, int key,
+                                  grv_comm **out) GRV_MUST_CHECK;
 /** Frees it and sets *comm to NULL; NULL is allowed. Collective on comm. */
 GRV_API void grv_comm_destroy(grv_comm **comm);
 
@@ -59,7 +60,8 @@ GRV_API int grv_comm_size(const grv_comm *comm);
 /** Returns when every rank has called it. Collective on comm. */
 GRV_API grv_status grv_comm_barrier(grv_comm *comm) GRV_MUST_CHECK;
 /** Copies root's `bytes` bytes to every rank. root and bytes are equal on all ranks. Collective on comm. */
-GRV_API grv_status grv_comm_broadcast(grv_comm *comm, int root, void *data, int64_t bytes) GRV_MUST_CHECK;
+GRV_API grv_status grv_comm_broadcast(grv_comm *comm, int root, void *data,
+                                      int64_t bytes) GRV_MUST_CHECK;
 /** Rank r's send [bytes[r]] goes to root's receive [sum of bytes], in the order of ranks.
  * @param bytes  [size], equal on all ranks
  * @param receive  looked at on root only; does not overlap send
@@ -71,7 +73,7 @@ GRV_API grv_status grv_comm_all_gather(grv_comm *comm, const void *send, const i
                                        void *receive) GRV_MUST_CHECK;
 
 /** What grv_comm_all_reduce_i64 does. There is no sum of floating-point numbers, whose result would depend on the ranks:
- * see grv_tree_sum. */
+ * see src/dist/tree.h. */
 typedef enum grv_reduce_op {
     GRV_REDUCE_MAX,
     GRV_REDUCE_MIN,
@@ -81,7 +83,8 @@ typedef enum grv_reduce_op {
 /** Reduces element by element over the ranks; every rank gets the result in place.
  * @param values  [n]; n and op are equal on all ranks
  * Collective on comm. */
-GRV_API grv_status grv_comm_all_reduce_i64(grv_comm *comm, grv_reduce_op op, int64_t n, int64_t *values) GRV_MUST_CHECK;
+GRV_API grv_status grv_comm_all_reduce_i64(grv_comm *comm, grv_reduce_op op, int64_t n,
+                                           int64_t *values) GRV_MUST_CHECK;
 /** Maximum element by element over the ranks, in place. A NaN on any rank gives NaN; -0 is less than +0.
  * @param values  [n]; n is equal on all ranks
  * Collective on comm. */
@@ -109,8 +112,9 @@ typedef struct grv_exchange grv_exchange;
  * @param sends  [n_sends], copied
  * @param receives  [n_receives], copied
  * Collective on comm. @errors GRV_E_ARG, GRV_E_NOMEM, in debug builds GRV_E_COMM if lengths differ; on every rank */
-GRV_API grv_status grv_exchange_create(grv_comm *comm, int64_t n_sends, const grv_message *sends, int64_t n_receives,
-                                       const grv_message *receives, grv_exchange **exchange) GRV_MUST_CHECK;
+GRV_API grv_status grv_exchange_create(grv_comm *comm, int64_t n_sends, const grv_message *sends,
+                                       int64_t n_receives, const grv_message *receives,
+                                       grv_exchange **exchange) GRV_MUST_CHECK;
 /** Frees it and sets *exchange to NULL; NULL is allowed. It must not be running. Not collective. */
 GRV_API void grv_exchange_destroy(grv_exchange **exchange);
 /** Posts all receives, then all sends; the buffers must stay until grv_exchange_end. Several exchanges may run at a time

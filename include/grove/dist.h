@@ -1,5 +1,5 @@
 /** @file dist.h
- * Distribution as data: balanced partitions, boxes, process meshes, repartition plans, reduction trees.
+ * Distribution as data: balanced partitions, boxes, process meshes, repartition plans.
  *
  * Who owns what is computed, never communicated: every rank can tell any rank's box. Plans can therefore be made for any
  * rank of any number of ranks without a communicator ("dry"), to see messages and bytes before anything runs.
@@ -64,7 +64,8 @@ typedef struct grv_process_mesh {
  * @param comm  borrowed, must outlive the mesh
  * @param n_domain  divides the number of ranks
  * Collective on comm. @errors GRV_E_ARG, GRV_E_NOMEM, on every rank */
-GRV_API grv_status grv_process_mesh_create(grv_comm *comm, int n_domain, grv_process_mesh **mesh) GRV_MUST_CHECK;
+GRV_API grv_status grv_process_mesh_create(grv_comm *comm, int n_domain,
+                                           grv_process_mesh **mesh) GRV_MUST_CHECK;
 /** Frees it and sets *mesh to NULL; NULL is allowed. Collective on its communicator. */
 GRV_API void grv_process_mesh_destroy(grv_process_mesh **mesh);
 
@@ -73,16 +74,17 @@ typedef void grv_box_of(void *argument, int rank, grv_box *box);
 
 /** One side of a repartition: who holds what, and how this rank's part lies in memory. */
 typedef struct grv_layout {
-    grv_box_of *box_of;               /**< the box of each rank; may be empty */
-    void *argument;                   /**< passed to box_of; borrowed during the call that makes the plan */
-    int64_t stride[GRV_BOX_MAX_DIMS]; /**< elements between neighbours in each dimension, in this rank's memory */
+    grv_box_of *box_of; /**< the box of each rank; may be empty */
+    void *argument;     /**< passed to box_of; borrowed during the call that makes the plan */
+    int64_t stride
+        [GRV_BOX_MAX_DIMS]; /**< elements between neighbours in each dimension, in this rank's memory */
 } grv_layout;
 
 /** What a repartition moves. */
 typedef struct grv_repartition_params {
-    int n_dims;             /**< 1 .. GRV_BOX_MAX_DIMS */
-    int64_t element_bytes;  /**< bytes of an element */
-    grv_layout source;      /**< boxes that do not overlap and hold all that the destinations ask for */
+    int n_dims;            /**< 1 .. GRV_BOX_MAX_DIMS */
+    int64_t element_bytes; /**< bytes of an element */
+    grv_layout source; /**< boxes that do not overlap and hold all that the destinations ask for */
     grv_layout destination; /**< boxes; may overlap (then data are copied to several ranks) */
     int n_threads;          /**< threads that pack and unpack; < 1 counts as 1 */
 } grv_repartition_params;
@@ -112,7 +114,8 @@ GRV_API grv_repartition_params grv_repartition_adjoint(const grv_repartition_par
 GRV_API grv_status grv_repartition_create(grv_comm *comm, const grv_repartition_params *params,
                                           grv_repartition **plan) GRV_MUST_CHECK;
 /** Plans what `rank` of `n_ranks` would do, to look at its traffic; such a plan cannot run. Not collective. */
-GRV_API grv_status grv_repartition_create_dry(int n_ranks, int rank, const grv_repartition_params *params,
+GRV_API grv_status grv_repartition_create_dry(int n_ranks, int rank,
+                                              const grv_repartition_params *params,
                                               grv_repartition **plan) GRV_MUST_CHECK;
 /** Frees it and sets *plan to NULL; NULL is allowed. It must not be running. Not collective. */
 GRV_API void grv_repartition_destroy(grv_repartition **plan);
@@ -127,62 +130,12 @@ GRV_API grv_status grv_repartition_run(grv_repartition *plan, const void *source
  * @param source  first element of this rank's source box; stays unchanged until grv_repartition_end
  * @param destination  first element of this rank's destination box; must not overlap source
  * @param scratch  grv_traffic.scratch_bytes bytes, 64-byte aligned; used until grv_repartition_end */
-GRV_API grv_status grv_repartition_begin(grv_repartition *plan, const void *source, void *destination,
-                                         void *scratch) GRV_MUST_CHECK;
+GRV_API grv_status grv_repartition_begin(grv_repartition *plan, const void *source,
+                                         void *destination, void *scratch) GRV_MUST_CHECK;
 /** Makes progress between two pieces of work; GRV_OK when all messages are there, else GRV_AGAIN. Not collective. */
 GRV_API grv_status grv_repartition_poll(grv_repartition *plan) GRV_MUST_CHECK;
 /** Waits for the messages and unpacks them: the destination is complete. Not collective. */
 GRV_API grv_status grv_repartition_end(grv_repartition *plan) GRV_MUST_CHECK;
-
-/** Tells the i-th run of planes that a rank holds; false when it has no more than i runs. The runs of a rank ascend;
- * together, all runs hold every plane once. Called for any rank at plan time, only. */
-typedef bool grv_run_of(void *argument, int rank, int64_t i, grv_range *run);
-
-/** Planes of a batch on a process mesh: sample s has `n_planes` planes, its plane x is plane s * n_planes + x of all.
- * Samples are split over the groups, the planes of a sample over the ranks of a group, both in a balanced way. */
-typedef struct grv_plane_layout {
-    int64_t n_samples; /**< of all groups */
-    int64_t n_planes;  /**< of a sample */
-    int n_data;        /**< groups */
-    int n_domain;      /**< ranks of a group */
-} grv_plane_layout;
-
-/** A grv_run_of; argument is a grv_plane_layout. Not collective. */
-GRV_API bool grv_plane_layout_run(void *argument, int rank, int64_t i, grv_range *run);
-
-/** What a tree sum adds up. */
-typedef struct grv_tree_sum_params {
-    int64_t n_planes;   /**< of all ranks, >= 1 */
-    int64_t n;          /**< doubles of a plane's vector */
-    grv_run_of *run_of; /**< who holds which planes */
-    void *argument;     /**< passed to run_of; borrowed during the call that makes the plan */
-    int n_threads;      /**< threads that add; < 1 counts as 1; the result does not depend on it */
-} grv_tree_sum_params;
-
-/** A sum over planes that gives the same bits for any distribution of the planes over ranks.
- * The order of additions is a binary tree over the plane numbers: node (0, l) is plane l,
- * node (level, l) = node (level - 1, 2 l) + node (level - 1, 2 l + 1), and a missing right child passes the left one on.
- * A rank adds up the complete subtrees among its planes, at most 2 log2 of them per run of planes; their sums are exchanged,
- * and every rank gets the whole sum. NaN and Inf behave as in any sum. */
-typedef struct grv_tree_sum grv_tree_sum;
-
-/** Plans a sum. Free with grv_tree_sum_destroy.
- * @param comm  borrowed, must outlive the plan
- * @param params  equal on all ranks
- * Collective on comm. @errors GRV_E_ARG, GRV_E_SHAPE when the runs do not hold every plane once, GRV_E_NOMEM; on every rank */
-GRV_API grv_status grv_tree_sum_create(grv_comm *comm, const grv_tree_sum_params *params, grv_tree_sum **plan) GRV_MUST_CHECK;
-/** Frees it and sets *plan to NULL; NULL is allowed. Not collective. */
-GRV_API void grv_tree_sum_destroy(grv_tree_sum **plan);
-/** Planes that this rank holds. Not collective. */
-GRV_API int64_t grv_tree_sum_local_planes(const grv_tree_sum *plan);
-/** Bytes of scratch that grv_tree_sum_run needs. Not collective. */
-GRV_API int64_t grv_tree_sum_scratch_bytes(const grv_tree_sum *plan);
-/** Adds up the planes of all ranks. No allocation. Collective on the plan's communicator.
- * @param planes  [local planes][n], in the order of this rank's runs; destroyed
- * @param result  [n], written on every rank; does not overlap planes
- * @param scratch  grv_tree_sum_scratch_bytes bytes, 64-byte aligned
- * @errors GRV_E_COMM */
-GRV_API grv_status grv_tree_sum_run(grv_tree_sum *plan, double *planes, double *result, void *scratch) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -34,10 +34,7 @@ typedef enum grv_flow_scheme {
 } grv_flow_scheme;
 
 /** Type in which the fields are held. Sums are always taken in double. */
-typedef enum grv_flow_precision {
-    GRV_FLOW_FLOAT32 = 0,
-    GRV_FLOW_FLOAT64 = 1
-} grv_flow_precision;
+typedef enum grv_flow_precision { GRV_FLOW_FLOAT32 = 0, GRV_FLOW_FLOAT64 = 1 } grv_flow_precision;
 
 /** Signed distance of a position from a body: positive in the fluid, gradient of length about 1 near the surface.
  * Several bodies: the smallest distance. Called by one thread at a time.
@@ -45,7 +42,8 @@ typedef enum grv_flow_precision {
  * @param position [3]  in cells
  * @param time
  * @param velocity [3]  of the body at that position; zero on entry */
-typedef double grv_flow_distance(void *body, const double position[3], double time, double velocity[3]);
+typedef double grv_flow_distance(void *body, const double position[3], double time,
+                                 double velocity[3]);
 
 /** A vector that depends on time, e.g. a boundary velocity.
  * @param value [3]  written */
@@ -78,35 +76,39 @@ typedef struct grv_flow_circle {
 } grv_flow_circle;
 
 /** Signed distance of a grv_flow_sphere. Thread-safe. */
-GRV_API double grv_flow_sphere_distance(void *sphere, const double position[3], double time, double velocity[3]);
+GRV_API double grv_flow_sphere_distance(void *sphere, const double position[3], double time,
+                                        double velocity[3]);
 /** Signed distance of a grv_flow_box. Thread-safe. */
-GRV_API double grv_flow_box_distance(void *box, const double position[3], double time, double velocity[3]);
+GRV_API double grv_flow_box_distance(void *box, const double position[3], double time,
+                                     double velocity[3]);
 /** Signed distance of a grv_flow_circle. Thread-safe. */
-GRV_API double grv_flow_circle_distance(void *circle, const double position[3], double time, double velocity[3]);
+GRV_API double grv_flow_circle_distance(void *circle, const double position[3], double time,
+                                        double velocity[3]);
 
 /** What is simulated and how. Start from grv_flow_params_default. */
 typedef struct grv_flow_params {
-    int64_t n[3];                  /**< cells; powers of two times a small number are fastest */
-    bool periodic[3];              /**< otherwise both faces of the direction have the boundary velocity */
-    bool has_exit;                 /**< the upper x face lets the flow out by convection; needs periodic[0] false */
-    double velocity[3];            /**< boundary velocity, and initial velocity everywhere; cells per time */
-    grv_flow_vector *velocity_of;  /**< replaces `velocity` where not NULL. The whole fluid is accelerated by its derivative, as seen from
+    int64_t n[3];     /**< cells; powers of two times a small number are fastest */
+    bool periodic[3]; /**< otherwise both faces of the direction have the boundary velocity */
+    bool has_exit; /**< the upper x face lets the flow out by convection; needs periodic[0] false */
+    double velocity[3]; /**< boundary velocity, and initial velocity everywhere; cells per time */
+    grv_flow_vector *
+        velocity_of; /**< replaces `velocity` where not NULL. The whole fluid is accelerated by its derivative, as seen from
                                         an accelerated frame, so that the pressure shows what bodies do only */
-    grv_flow_vector *force_of;     /**< acceleration of the fluid by a body force; NULL: none */
-    void *user;                    /**< argument of velocity_of and force_of */
-    double viscosity;              /**< kinematic, cells^2 per time, >= 0 */
-    grv_flow_distance *distance;   /**< NULL: no body */
-    void *body;                    /**< argument of distance; borrowed as long as the flow lives */
-    bool body_moves;               /**< the body is measured again at every step */
+    grv_flow_vector *force_of;   /**< acceleration of the fluid by a body force; NULL: none */
+    void *user;                  /**< argument of velocity_of and force_of */
+    double viscosity;            /**< kinematic, cells^2 per time, >= 0 */
+    grv_flow_distance *distance; /**< NULL: no body */
+    void *body;                  /**< argument of distance; borrowed as long as the flow lives */
+    bool body_moves;             /**< the body is measured again at every step */
     grv_flow_scheme scheme;
     grv_flow_precision precision;
-    int n_threads;                 /**< >= 1 */
-    double first_dt;               /**< length of the first step, > 0; later ones follow the limit of stability */
-    double max_dt;                 /**< > 0 */
-    double tolerance;              /**< of the pressure: norm of the divergence after / before, in (0, 1) */
-    int max_cycles;                /**< multigrid cycles a solve at most, >= 1 */
-    int fixed_cycles;              /**< where positive: exactly that many, whatever the residual (benchmarks) */
-    int half_sweeps;               /**< red-black Gauss-Seidel half sweeps a level and cycle, 1 to 16 */
+    int n_threads;   /**< >= 1 */
+    double first_dt; /**< length of the first step, > 0; later ones follow the limit of stability */
+    double max_dt;   /**< > 0 */
+    double tolerance; /**< of the pressure: norm of the divergence after / before, in (0, 1) */
+    int max_cycles;   /**< multigrid cycles a solve at most, >= 1 */
+    int fixed_cycles; /**< where positive: exactly that many, whatever the residual (benchmarks) */
+    int half_sweeps;  /**< red-black Gauss-Seidel half sweeps a level and cycle, 1 to 16 */
 } grv_flow_params;
 
 /** 32^3 cells, boundary velocity (1, 0, 0), viscosity 0.04, no body, limited scheme, float, one thread, first_dt 0.25, max_dt 10,
@@ -116,15 +118,16 @@ GRV_API grv_flow_params grv_flow_params_default(void);
 /** Where a simulation stands. */
 typedef struct grv_flow_state {
     double time;
-    double dt;                     /**< of the last step */
-    double next_dt;                /**< that the limit of stability allows */
+    double dt;      /**< of the last step */
+    double next_dt; /**< that the limit of stability allows */
     int64_t n_steps;
-    int64_t n_solves;              /**< pressure solves, two a step */
-    int64_t n_cycles;              /**< multigrid cycles of all solves */
-    int last_cycles;               /**< of the last solve */
-    double last_residual_ratio;    /**< ||residual|| / ||divergence before|| of the last solve; 0 if there was no divergence */
+    int64_t n_solves; /**< pressure solves, two a step */
+    int64_t n_cycles; /**< multigrid cycles of all solves */
+    int last_cycles;  /**< of the last solve */
+    double
+        last_residual_ratio; /**< ||residual|| / ||divergence before|| of the last solve; 0 if there was no divergence */
     double largest_residual_ratio; /**< of all solves that did not end at the level of rounding */
-    int64_t n_stagnated;           /**< solves that rounding or the cycle limit ended above the tolerance */
+    int64_t n_stagnated; /**< solves that rounding or the cycle limit ended above the tolerance */
 } grv_flow_state;
 
 /** Takes all memory, measures the body, and starts from the boundary velocity everywhere.
@@ -143,6 +146,12 @@ GRV_API void grv_flow_velocity_set(grv_flow *flow, grv_flow_field *field, void *
  * @errors GRV_E_NUMERIC when a number is no longer finite, naming the step; the flow may then only be destroyed */
 GRV_API grv_status grv_flow_step(grv_flow *flow) GRV_MUST_CHECK;
 
+/** One step, shortened where needed so that `time` is met exactly: the last two steps before it share what is left.
+ * @param[out] is_there  whether the flow is at `time` (or past it: then nothing is done)
+ * @errors as grv_flow_step */
+GRV_API grv_status grv_flow_step_towards(grv_flow *flow, double time,
+                                         bool *is_there) GRV_MUST_CHECK;
+
 /** Steps until exactly `time`; the last two steps are shortened to meet it. Does nothing if time has passed.
  * @errors as grv_flow_step */
 GRV_API grv_status grv_flow_run_until(grv_flow *flow, double time) GRV_MUST_CHECK;
@@ -155,17 +164,18 @@ GRV_API int64_t grv_flow_bytes(const grv_flow_params *params);
 
 /** What grv_flow_values copies out, one value a cell. */
 typedef enum grv_flow_quantity {
-    GRV_FLOW_VELOCITY,   /**< component d on the lower d-face of the cell */
-    GRV_FLOW_VORTICITY,  /**< component d on the lower edge of the cell that runs along d; boundary edges use the ghost values */
-    GRV_FLOW_FACE_OPEN,  /**< mu0 of the lower d-face: 1 in the fluid, 0 inside the body and on walls, smooth between */
-    GRV_FLOW_PRESSURE,   /**< at the centre, up to a constant; d is not used */
-    GRV_FLOW_DIVERGENCE  /**< of the cell; d is not used */
+    GRV_FLOW_VELOCITY,  /**< component d on the lower d-face of the cell */
+    GRV_FLOW_VORTICITY, /**< component d on the lower edge of the cell that runs along d; boundary edges use the ghost values */
+    GRV_FLOW_FACE_OPEN, /**< mu0 of the lower d-face: 1 in the fluid, 0 inside the body and on walls, smooth between */
+    GRV_FLOW_PRESSURE,  /**< at the centre, up to a constant; d is not used */
+    GRV_FLOW_DIVERGENCE /**< of the cell; d is not used */
 } grv_flow_quantity;
 
 /** Copies a quantity to the caller.
  * @param component  0, 1, 2
  * @param[out] values  double [n0][n1][n2] */
-GRV_API void grv_flow_values(const grv_flow *flow, grv_flow_quantity quantity, int component, double *values);
+GRV_API void grv_flow_values(const grv_flow *flow, grv_flow_quantity quantity, int component,
+                             double *values);
 
 /** Kinetic energy of the domain: half the sum of the squared face velocities, averaged to the cells. */
 GRV_API double grv_flow_kinetic_energy(const grv_flow *flow);
@@ -183,13 +193,15 @@ GRV_API void grv_flow_surface_force(const grv_flow *flow, double pressure[3], do
 /** Watches the momentum balance of the cells low <= cell < high, which must hold the body and lie inside the domain, from the
  * next step on. Costs a pass over these cells a step.
  * @errors GRV_E_ARG for a box that is empty or reaches out of the domain */
-GRV_API grv_status grv_flow_control_volume_set(grv_flow *flow, const int64_t low[3], const int64_t high[3]) GRV_MUST_CHECK;
+GRV_API grv_status grv_flow_control_volume_set(grv_flow *flow, const int64_t low[3],
+                                               const int64_t high[3]) GRV_MUST_CHECK;
 
 /** Force of the fluid on what is inside the control volume, mean over the last step: what flows in, plus stress on the
  * surface, less what the momentum inside grew by. Forces in accelerated frames and body forces are not taken out.
  * @param[out] force [3]
  * @errors GRV_E_ARG if no control volume was set or no step was made since */
-GRV_API grv_status grv_flow_control_volume_force(const grv_flow *flow, double force[3]) GRV_MUST_CHECK;
+GRV_API grv_status grv_flow_control_volume_force(const grv_flow *flow,
+                                                 double force[3]) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

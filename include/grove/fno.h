@@ -39,6 +39,11 @@ GRV_API grv_fno_params grv_fno_params_default(void);
  * A static input is [axes.., 1, c_in]. @errors GRV_E_ARG, GRV_E_SHAPE naming the axis; *out is NULL then. Not collective. */
 GRV_API grv_status grv_fno_build(const grv_fno_params *params, int64_t n_samples, bool with_loss, grv_graph **out) GRV_MUST_CHECK;
 
+/** The network as JSON text (for metadata of files); owned by the caller, free with grv_free. Not collective. */
+GRV_API grv_status grv_fno_to_json(const grv_fno_params *params, char **json) GRV_MUST_CHECK;
+/** And back. `what` names the source in messages. Not collective. @errors GRV_E_FORMAT naming the key */
+GRV_API grv_status grv_fno_from_json(const char *json, const char *what, grv_fno_params *params) GRV_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -60,6 +60,7 @@ typedef int grv_value;
 /** No value: an optional operand left out, or the result of a failed builder call. */
 #define GRV_NO_VALUE (-1)
 
+/** A graph. */
 typedef struct grv_graph grv_graph;
 
 /** A parameter tensor, as checkpoints name and shape it. */

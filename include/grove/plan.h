@@ -52,6 +52,7 @@ typedef struct grv_param_slice {
     grv_range magnitudes; /**< owned parameters: the |k_1| held (|k_0| with one axis); count 0 for replicated ones */
 } grv_param_slice;
 
+/** A plan; nothing of it changes after it is made. */
 typedef struct grv_plan grv_plan;
 
 /** Plans the graph for one rank of the mesh. Not collective.

@@ -17,9 +17,10 @@ extern "C" {
 #endif
 
 /** Element types: enumerator's tail, bytes. The tail is the name in the file. */
-#define GRV_SAFETENSORS_DTYPE_LIST(X)                                                              \
-    X(BOOL, 1) X(U8, 1) X(I8, 1) X(U16, 2) X(I16, 2) X(F16, 2) X(BF16, 2)                          \
-    X(U32, 4) X(I32, 4) X(F32, 4) X(U64, 8) X(I64, 8) X(F64, 8)
+#define GRV_SAFETENSORS_DTYPE_LIST(X)                                                        \
+    X(BOOL, 1)                                                                               \
+    X(U8, 1) X(I8, 1) X(U16, 2) X(I16, 2) X(F16, 2) X(BF16, 2) X(U32, 4) X(I32, 4) X(F32, 4) \
+        X(U64, 8) X(I64, 8) X(F64, 8)
 
 /** Element type of a tensor in a file. */
 typedef enum grv_safetensors_dtype {
@@ -61,14 +62,16 @@ GRV_API int64_t grv_safetensors_count(const grv_safetensors *file);
 /** The i-th tensor in the order of names (byte by byte). Borrowed until the file is closed. Not collective. */
 GRV_API const grv_safetensors_tensor *grv_safetensors_get(const grv_safetensors *file, int64_t i);
 /** The tensor of that name, NULL if there is none. Borrowed until the file is closed. Not collective. */
-GRV_API const grv_safetensors_tensor *grv_safetensors_find(const grv_safetensors *file, const char *name);
+GRV_API const grv_safetensors_tensor *grv_safetensors_find(const grv_safetensors *file,
+                                                           const char *name);
 /** The text that the metadata hold under key, NULL if there is none. Borrowed until the file is closed. Not collective. */
 GRV_API const char *grv_safetensors_metadata(const grv_safetensors *file, const char *key);
 /** Reads a part of a tensor.
  * @param offset, bytes  the part, in bytes from the tensor's first element; within the tensor
  * @param data  [bytes], written
  * Not collective. @errors GRV_E_ARG, GRV_E_IO; GRV_E_FORMAT if the file shrank */
-GRV_API grv_status grv_safetensors_read(const grv_safetensors *file, const grv_safetensors_tensor *tensor, int64_t offset,
+GRV_API grv_status grv_safetensors_read(const grv_safetensors *file,
+                                        const grv_safetensors_tensor *tensor, int64_t offset,
                                         int64_t bytes, void *data) GRV_MUST_CHECK;
 
 /** A file being written: all tensors are declared, then their bytes are written in any order and in pieces of any size, then
@@ -77,10 +80,12 @@ typedef struct grv_safetensors_writer grv_safetensors_writer;
 
 /** Begins a file. Nothing is on disk before the first byte is written. Free with grv_safetensors_writer_destroy.
  * Not collective: one rank writes; others send it their parts. @errors GRV_E_NOMEM */
-GRV_API grv_status grv_safetensors_writer_create(const char *path, grv_safetensors_writer **writer) GRV_MUST_CHECK;
+GRV_API grv_status grv_safetensors_writer_create(const char *path,
+                                                 grv_safetensors_writer **writer) GRV_MUST_CHECK;
 /** Adds a text to the metadata. Before the first write. Not collective.
  * @errors GRV_E_ARG for a key that is there or a call that is too late, GRV_E_NOMEM */
-GRV_API grv_status grv_safetensors_writer_set_metadata(grv_safetensors_writer *writer, const char *key,
+GRV_API grv_status grv_safetensors_writer_set_metadata(grv_safetensors_writer *writer,
+                                                       const char *key,
                                                        const char *value) GRV_MUST_CHECK;
 /** Adds a tensor. Before the first write. Not collective.
  * @param name  not empty, copied
@@ -88,17 +93,20 @@ GRV_API grv_status grv_safetensors_writer_set_metadata(grv_safetensors_writer *w
  * @param index  number of the tensor for grv_safetensors_writer_write: 0, 1, ... in the order of calls
  * @errors GRV_E_ARG for a name that is there, a bad shape or a call that is too late, GRV_E_NOMEM */
 GRV_API grv_status grv_safetensors_writer_declare(grv_safetensors_writer *writer, const char *name,
-                                                  grv_safetensors_dtype dtype, int n_dims, const int64_t *shape,
+                                                  grv_safetensors_dtype dtype, int n_dims,
+                                                  const int64_t *shape,
                                                   int64_t *index) GRV_MUST_CHECK;
 /** Writes a part of a tensor. Each byte is to be written once; that is counted.
  * @param offset  of the part in bytes from the tensor's first element
  * Not collective. @errors GRV_E_ARG for a part outside of the tensor, GRV_E_IO */
-GRV_API grv_status grv_safetensors_writer_write(grv_safetensors_writer *writer, int64_t index, int64_t offset, int64_t bytes,
+GRV_API grv_status grv_safetensors_writer_write(grv_safetensors_writer *writer, int64_t index,
+                                                int64_t offset, int64_t bytes,
                                                 const void *data) GRV_MUST_CHECK;
 /** Completes the file and gives it its name, replacing an older one. The writer can only be destroyed afterwards.
  * @param durable  fsync before
  * Not collective. @errors GRV_E_ARG if a tensor is incomplete or the file was published before, GRV_E_IO */
-GRV_API grv_status grv_safetensors_writer_publish(grv_safetensors_writer *writer, bool durable) GRV_MUST_CHECK;
+GRV_API grv_status grv_safetensors_writer_publish(grv_safetensors_writer *writer,
+                                                  bool durable) GRV_MUST_CHECK;
 /** Frees it and sets *writer to NULL; NULL is allowed. An unpublished file is removed. Not collective. */
 GRV_API void grv_safetensors_writer_destroy(grv_safetensors_writer **writer);
 

@@ -16,7 +16,7 @@ extern "C" {
 typedef enum grv_schedule_kind {
     GRV_SCHEDULE_CONSTANT, /**< rate */
     GRV_SCHEDULE_STEP,     /**< rate * factor^floor(epoch / period_epochs) */
-    GRV_SCHEDULE_COSINE    /**< from rate down to min_rate over the steps after the warm-up: half a cosine; min_rate afterwards */
+    GRV_SCHEDULE_COSINE /**< from rate down to min_rate over the steps after the warm-up: half a cosine; min_rate afterwards */
 } grv_schedule_kind;
 
 /** A schedule. */
@@ -26,8 +26,10 @@ typedef struct grv_schedule {
     double factor;          /**< GRV_SCHEDULE_STEP; > 0 */
     int64_t period_epochs;  /**< GRV_SCHEDULE_STEP; >= 1 */
     double min_rate;        /**< GRV_SCHEDULE_COSINE; 0 .. rate */
-    int64_t total_steps;    /**< GRV_SCHEDULE_COSINE: steps of the run, warm-up included; > warmup_steps */
-    int64_t warmup_steps;   /**< the first steps, in which the rate grows linearly: (step + 1) / warmup_steps of it; 0 for none */
+    int64_t
+        total_steps; /**< GRV_SCHEDULE_COSINE: steps of the run, warm-up included; > warmup_steps */
+    int64_t
+        warmup_steps; /**< the first steps, in which the rate grows linearly: (step + 1) / warmup_steps of it; 0 for none */
 } grv_schedule;
 
 /** Constant 1e-3 without warm-up; factor 0.5 every 100 epochs and min_rate 0 for the other kinds. Not collective. */

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "grove/comm.h"
 #include "grove/config.h"
 #include "grove/log.h"
 
@@ -53,8 +54,15 @@ typedef struct grvc_session {
  * called in the first case only. */
 int grvc_begin(grvc_session *session, int argc, char **argv);
 
+/* All ranks of the launcher (MPI starts, the log knows its rank), or this process alone. Collective. Afterwards grvc_ranks_end. */
+grv_status grvc_ranks_begin(grvc_session *session, grv_comm **comm) GRV_MUST_CHECK;
+void grvc_ranks_end(grv_comm **comm);
+
 /* Makes the log again for this rank, which then is session->rank. */
 grv_status grvc_set_rank(grvc_session *session, int rank) GRV_MUST_CHECK;
+
+/* Writes the resolved parameters to DIRECTORY/config.yaml, atomically. Rank 0 calls. */
+grv_status grvc_write_config(const grvc_session *session, const char *directory) GRV_MUST_CHECK;
 
 /* Prints the error of a status that is not GRV_OK as one line (with its trace if -v) on rank 0, frees what the session owns, the
  * strings of the parameters included, and returns the exit code. Several ranks agree on the status before. */

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "core/alloc.h"
+#include "core/fs.h"
 #include "grove/core.h"
 
 static const grv_option_table no_options = {NULL, 0};
@@ -189,6 +190,19 @@ int grvc_begin(grvc_session *session, int argc, char **argv)
     release(session);
     if (status == GRV_OK) return GRVC_EXIT_OK;
     return help || status == GRV_E_NOMEM ? GRVC_EXIT_FAILED : GRVC_EXIT_USAGE;
+}
+
+grv_status grvc_write_config(const grvc_session *session, const char *directory)
+{
+    grv_status status = GRV_OK;
+    char *text = NULL, *path = NULL;
+    GRV_TRY_GOTO(grv_config_to_yaml(session->table, session->params, &text));
+    GRV_TRY_GOTO(grvi_fs_join(directory, "config.yaml", &path));
+    GRV_TRY_GOTO(grvi_fs_write_atomic(path, text, (int64_t)strlen(text), false));
+done:
+    grv_free(text);
+    grv_free(path);
+    return status;
 }
 
 int grvc_end(grvc_session *session, grv_status status)

@@ -29,7 +29,9 @@ grv_status grv_comm_agree(grv_comm *comm, grv_status status)
     } outcome = {.status = status};
     if (comm->rank == failing) {
         const char *const message = grv_error_message();
-        const int n_head = names_a_rank(message) ? 0 : snprintf(outcome.message, sizeof outcome.message, "rank %d: ", failing);
+        const int n_head = names_a_rank(message) ? 0
+                                                 : snprintf(outcome.message, sizeof outcome.message,
+                                                            "rank %d: ", failing);
         (void)snprintf(outcome.message + n_head, sizeof outcome.message - (size_t)n_head, "%s",
                        message[0] != '\0' ? message : grv_status_text(status));
     }

@@ -9,13 +9,15 @@ grv_status grvi_comm_verify(grv_comm *comm, const char *call, int64_t a, int64_t
 {
     if (comm->size == 1) return GRV_OK;
     uint64_t hash = 1469598103934665603U; /* FNV-1a over the name, then over both numbers */
-    for (const char *c = call; *c != '\0'; c++) hash = (hash ^ (uint64_t)(unsigned char)*c) * 1099511628211U;
+    for (const char *c = call; *c != '\0'; c++)
+        hash = (hash ^ (uint64_t)(unsigned char)*c) * 1099511628211U;
     hash = (hash ^ (uint64_t)a) * 1099511628211U;
     hash = ((hash ^ (uint64_t)b) * 1099511628211U) >> 1; /* positive, so that it can be negated */
     int64_t extremes[2] = {(int64_t)hash, -(int64_t)hash};
     GRVI_MPI_TRY(MPI_Allreduce(MPI_IN_PLACE, extremes, 2, MPI_INT64_T, MPI_MAX, comm->mpi));
-    GRV_CHECK(extremes[0] == -extremes[1], GRV_E_COMM, "ranks disagree in a collective call; rank %d of %d: %s(%lld, %lld)",
-              comm->rank, comm->size, call, (long long)a, (long long)b);
+    GRV_CHECK(extremes[0] == -extremes[1], GRV_E_COMM,
+              "ranks disagree in a collective call; rank %d of %d: %s(%lld, %lld)", comm->rank,
+              comm->size, call, (long long)a, (long long)b);
     return GRV_OK;
 }
 #else
@@ -67,7 +69,8 @@ static void fill_layout(grv_comm *comm, const int64_t *bytes)
     }
 }
 
-static grv_status gather_large(grv_comm *comm, int root, const void *send, const int64_t *bytes, void *receive)
+static grv_status gather_large(grv_comm *comm, int root, const void *send, const int64_t *bytes,
+                               void *receive)
 {
     char *to = receive;
     for (int r = 0; r < comm->size; r++) {
@@ -75,16 +78,19 @@ static grv_status gather_large(grv_comm *comm, int root, const void *send, const
         for (int64_t done = 0; r != root && done < bytes[r]; done += comm->max_bytes) {
             const int n = (int)grvi_min_i64(bytes[r] - done, comm->max_bytes);
             if (comm->rank == r)
-                GRVI_MPI_TRY(MPI_Send((const char *)send + done, n, MPI_BYTE, root, GRVI_TAG_GATHER, comm->mpi));
+                GRVI_MPI_TRY(MPI_Send((const char *)send + done, n, MPI_BYTE, root, GRVI_TAG_GATHER,
+                                      comm->mpi));
             if (comm->rank == root)
-                GRVI_MPI_TRY(MPI_Recv(to + done, n, MPI_BYTE, r, GRVI_TAG_GATHER, comm->mpi, MPI_STATUS_IGNORE));
+                GRVI_MPI_TRY(MPI_Recv(to + done, n, MPI_BYTE, r, GRVI_TAG_GATHER, comm->mpi,
+                                      MPI_STATUS_IGNORE));
         }
         if (comm->rank == root) to += bytes[r];
     }
     return GRV_OK;
 }
 
-grv_status grv_comm_gather(grv_comm *comm, int root, const void *send, const int64_t *bytes, void *receive)
+grv_status grv_comm_gather(grv_comm *comm, int root, const void *send, const int64_t *bytes,
+                           void *receive)
 {
     const int64_t sum = sum_of(comm, bytes);
     GRV_TRY(grvi_comm_verify(comm, "gather", root, sum));
@@ -94,12 +100,13 @@ grv_status grv_comm_gather(grv_comm *comm, int root, const void *send, const int
     }
     if (sum > comm->max_bytes) return gather_large(comm, root, send, bytes, receive);
     fill_layout(comm, bytes);
-    GRVI_MPI_TRY(MPI_Gatherv(send, comm->counts[comm->rank], MPI_BYTE, receive, comm->counts, comm->displacements, MPI_BYTE,
-                             root, comm->mpi));
+    GRVI_MPI_TRY(MPI_Gatherv(send, comm->counts[comm->rank], MPI_BYTE, receive, comm->counts,
+                             comm->displacements, MPI_BYTE, root, comm->mpi));
     return GRV_OK;
 }
 
-static grv_status all_gather_large(grv_comm *comm, const void *send, const int64_t *bytes, void *receive)
+static grv_status all_gather_large(grv_comm *comm, const void *send, const int64_t *bytes,
+                                   void *receive)
 {
     char *to = receive;
     for (int r = 0; r < comm->size; r++) {
@@ -110,7 +117,8 @@ static grv_status all_gather_large(grv_comm *comm, const void *send, const int64
     return GRV_OK;
 }
 
-grv_status grv_comm_all_gather(grv_comm *comm, const void *send, const int64_t *bytes, void *receive)
+grv_status grv_comm_all_gather(grv_comm *comm, const void *send, const int64_t *bytes,
+                               void *receive)
 {
     const int64_t sum = sum_of(comm, bytes);
     GRV_TRY(grvi_comm_verify(comm, "all_gather", 0, sum));
@@ -120,8 +128,8 @@ grv_status grv_comm_all_gather(grv_comm *comm, const void *send, const int64_t *
     }
     if (sum > comm->max_bytes) return all_gather_large(comm, send, bytes, receive);
     fill_layout(comm, bytes);
-    GRVI_MPI_TRY(MPI_Allgatherv(send, comm->counts[comm->rank], MPI_BYTE, receive, comm->counts, comm->displacements,
-                                MPI_BYTE, comm->mpi));
+    GRVI_MPI_TRY(MPI_Allgatherv(send, comm->counts[comm->rank], MPI_BYTE, receive, comm->counts,
+                                comm->displacements, MPI_BYTE, comm->mpi));
     return GRV_OK;
 }
 
@@ -133,13 +141,17 @@ grv_status grv_comm_all_reduce_i64(grv_comm *comm, grv_reduce_op op, int64_t n, 
     const int64_t max_count = comm->max_bytes / (int64_t)sizeof *values;
     for (int64_t done = 0; done < n; done += max_count) {
         const int count = (int)grvi_min_i64(n - done, max_count);
-        GRVI_MPI_TRY(MPI_Allreduce(MPI_IN_PLACE, values + done, count, MPI_INT64_T, mpi_op, comm->mpi));
+        GRVI_MPI_TRY(
+            MPI_Allreduce(MPI_IN_PLACE, values + done, count, MPI_INT64_T, mpi_op, comm->mpi));
     }
     return GRV_OK;
 }
 
 /* Integers in the order of the numbers: -inf < ... < -0 < +0 < ... < inf < NaN. Its own inverse on the bits. */
-static int64_t flip_order(int64_t bits) { return bits < 0 ? bits ^ INT64_MAX : bits; }
+static int64_t flip_order(int64_t bits)
+{
+    return bits < 0 ? bits ^ INT64_MAX : bits;
+}
 
 static int64_t order_key(double value)
 {

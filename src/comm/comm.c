@@ -28,7 +28,8 @@ static long slurm_tasks(void)
 bool grv_mpi_launched(void)
 {
     /* Open MPI, PMIx (srun --mpi=pmix), PMI-1 and PMI-2 (MPICH, Intel MPI, srun --mpi=pmi2) */
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
+                                        "PMI_SIZE"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i]) != NULL) return true;
     return slurm_tasks() > 1;
@@ -39,7 +40,8 @@ static grv_status require_running(void)
     int started = 0, ended = 0;
     (void)MPI_Initialized(&started);
     (void)MPI_Finalized(&ended);
-    GRV_CHECK(started && !ended, GRV_E_COMM, "MPI does not run: call grv_mpi_start or MPI_Init_thread first");
+    GRV_CHECK(started && !ended, GRV_E_COMM,
+              "MPI does not run: call grv_mpi_start or MPI_Init_thread first");
     return GRV_OK;
 }
 
@@ -49,10 +51,12 @@ grv_status grv_mpi_start(void)
     (void)MPI_Initialized(&started);
     GRV_CHECK(!started, GRV_E_COMM, "MPI was started before; only its owner starts it, and once");
     GRVI_MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
-    GRV_CHECK(level >= MPI_THREAD_FUNNELED, GRV_E_COMM, "MPI thread level %d expected, %d offered", MPI_THREAD_FUNNELED, level);
+    GRV_CHECK(level >= MPI_THREAD_FUNNELED, GRV_E_COMM, "MPI thread level %d expected, %d offered",
+              MPI_THREAD_FUNNELED, level);
     GRVI_MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &size));
     GRV_CHECK(size > 1 || slurm_tasks() <= 1, GRV_E_COMM,
-              "srun started %ld tasks, but MPI sees one process: use mpirun, or srun --mpi=pmix", slurm_tasks());
+              "srun started %ld tasks, but MPI sees one process: use mpirun, or srun --mpi=pmix",
+              slurm_tasks());
     return GRV_OK;
 }
 
@@ -73,7 +77,10 @@ done:
     return status;
 }
 
-grv_status grv_comm_create_self(grv_comm **comm) { return create_empty(1, comm); }
+grv_status grv_comm_create_self(grv_comm **comm)
+{
+    return create_empty(1, comm);
+}
 
 static grv_status create_duplicate(MPI_Comm host, grv_comm **comm)
 {
@@ -82,7 +89,8 @@ static grv_status create_duplicate(MPI_Comm host, grv_comm **comm)
     GRVI_MPI_TRY(MPI_Comm_size(host, &size));
     GRV_TRY(create_empty(size, comm));
     grv_status status = grvi_mpi_check(MPI_Comm_dup(host, &(*comm)->mpi), "MPI_Comm_dup");
-    if (status == GRV_OK) status = grvi_mpi_check(MPI_Comm_rank(host, &(*comm)->rank), "MPI_Comm_rank");
+    if (status == GRV_OK)
+        status = grvi_mpi_check(MPI_Comm_rank(host, &(*comm)->rank), "MPI_Comm_rank");
     if (status != GRV_OK) grv_comm_destroy(comm);
     return status;
 }
@@ -138,8 +146,17 @@ void grv_comm_destroy(grv_comm **comm)
     *comm = NULL;
 }
 
-int grv_comm_rank(const grv_comm *comm) { return comm->rank; }
+int grv_comm_rank(const grv_comm *comm)
+{
+    return comm->rank;
+}
 
-int grv_comm_size(const grv_comm *comm) { return comm->size; }
+int grv_comm_size(const grv_comm *comm)
+{
+    return comm->size;
+}
 
-void grvi_comm_set_max_bytes(grv_comm *comm, int64_t max_bytes) { comm->max_bytes = max_bytes; }
+void grvi_comm_set_max_bytes(grv_comm *comm, int64_t max_bytes)
+{
+    comm->max_bytes = max_bytes;
+}

@@ -17,8 +17,8 @@ struct grv_exchange {
 };
 
 /* Sorts messages into pieces for MPI and copies; with pieces == NULL only counts. */
-static void cut(const grv_comm *comm, int64_t n, const grv_message *messages, grv_message *pieces, int64_t *n_pieces,
-                grv_message *own, int64_t *n_own)
+static void cut(const grv_comm *comm, int64_t n, const grv_message *messages, grv_message *pieces,
+                int64_t *n_pieces, grv_message *own, int64_t *n_own)
 {
     *n_pieces = *n_own = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -31,38 +31,42 @@ static void cut(const grv_comm *comm, int64_t n, const grv_message *messages, gr
         }
         for (int64_t done = 0; done < m->bytes; done += comm->max_bytes) {
             if (pieces != NULL)
-                pieces[*n_pieces] = (grv_message){.peer = m->peer,
-                                                  .buffer = m->buffer,
-                                                  .offset = m->offset + done,
-                                                  .bytes = grvi_min_i64(m->bytes - done, comm->max_bytes)};
+                pieces[*n_pieces] =
+                    (grv_message){.peer = m->peer,
+                                  .buffer = m->buffer,
+                                  .offset = m->offset + done,
+                                  .bytes = grvi_min_i64(m->bytes - done, comm->max_bytes)};
             ++*n_pieces;
         }
     }
 }
 
-static grv_status check_messages(const grv_comm *comm, const char *what, int64_t n, const grv_message *messages)
+static grv_status check_messages(const grv_comm *comm, const char *what, int64_t n,
+                                 const grv_message *messages)
 {
     GRV_CHECK(n >= 0, GRV_E_ARG, "%lld messages %s", (long long)n, what);
     for (int64_t i = 0; i < n; i++) {
         const grv_message *const m = &messages[i];
-        GRV_CHECK(m->peer >= 0 && m->peer < comm->size, GRV_E_ARG, "message %lld %s: rank 0..%d expected, %d found", (long long)i,
-                  what, comm->size - 1, m->peer);
+        GRV_CHECK(m->peer >= 0 && m->peer < comm->size, GRV_E_ARG,
+                  "message %lld %s: rank 0..%d expected, %d found", (long long)i, what,
+                  comm->size - 1, m->peer);
         GRV_CHECK(m->bytes >= 0 && m->offset >= 0 && m->buffer >= 0, GRV_E_ARG,
-                  "message %lld %s: negative buffer %d, offset %lld or length %lld", (long long)i, what, m->buffer,
-                  (long long)m->offset, (long long)m->bytes);
+                  "message %lld %s: negative buffer %d, offset %lld or length %lld", (long long)i,
+                  what, m->buffer, (long long)m->offset, (long long)m->bytes);
     }
     return GRV_OK;
 }
 
-static grv_status fill(grv_exchange *x, int64_t n_sends, const grv_message *sends, int64_t n_receives,
-                       const grv_message *receives)
+static grv_status fill(grv_exchange *x, int64_t n_sends, const grv_message *sends,
+                       int64_t n_receives, const grv_message *receives)
 {
     int64_t n_copies_to = 0, n_requests = 0;
     GRV_TRY(check_messages(x->comm, "to send", n_sends, sends));
     GRV_TRY(check_messages(x->comm, "to receive", n_receives, receives));
     cut(x->comm, n_sends, sends, NULL, &x->n_sends, NULL, &x->n_copies);
     cut(x->comm, n_receives, receives, NULL, &x->n_receives, NULL, &n_copies_to);
-    GRV_CHECK(x->n_copies == n_copies_to, GRV_E_ARG, "rank %d sends itself %lld messages and receives %lld", x->comm->rank,
+    GRV_CHECK(x->n_copies == n_copies_to, GRV_E_ARG,
+              "rank %d sends itself %lld messages and receives %lld", x->comm->rank,
               (long long)x->n_copies, (long long)n_copies_to);
     n_requests = x->n_sends + x->n_receives;
     GRV_TRY(grvi_to_int(n_requests, &x->n_requests));
@@ -74,8 +78,9 @@ static grv_status fill(grv_exchange *x, int64_t n_sends, const grv_message *send
     cut(x->comm, n_sends, sends, x->sends, &x->n_sends, x->copy_from, &x->n_copies);
     cut(x->comm, n_receives, receives, x->receives, &x->n_receives, x->copy_to, &n_copies_to);
     for (int64_t i = 0; i < x->n_copies; i++)
-        GRV_CHECK(x->copy_from[i].bytes == x->copy_to[i].bytes, GRV_E_ARG, "rank %d sends itself %lld bytes and receives %lld",
-                  x->comm->rank, (long long)x->copy_from[i].bytes, (long long)x->copy_to[i].bytes);
+        GRV_CHECK(x->copy_from[i].bytes == x->copy_to[i].bytes, GRV_E_ARG,
+                  "rank %d sends itself %lld bytes and receives %lld", x->comm->rank,
+                  (long long)x->copy_from[i].bytes, (long long)x->copy_to[i].bytes);
     return GRV_OK;
 }
 
@@ -90,10 +95,14 @@ static grv_status verify_lengths(const grv_exchange *x)
     if (status == GRV_OK) status = GRVI_CALLOC(&announced, size);
     GRV_TRY_GOTO(grv_comm_agree(x->comm, status));
     for (int64_t i = 0; i < x->n_sends; i++) sent[x->sends[i].peer] += x->sends[i].bytes;
-    GRV_TRY_GOTO(grvi_mpi_check(MPI_Alltoall(sent, 1, MPI_INT64_T, announced, 1, MPI_INT64_T, x->comm->mpi), "MPI_Alltoall"));
-    for (int64_t i = 0; i < x->n_receives; i++) announced[x->receives[i].peer] -= x->receives[i].bytes;
+    GRV_TRY_GOTO(
+        grvi_mpi_check(MPI_Alltoall(sent, 1, MPI_INT64_T, announced, 1, MPI_INT64_T, x->comm->mpi),
+                       "MPI_Alltoall"));
+    for (int64_t i = 0; i < x->n_receives; i++)
+        announced[x->receives[i].peer] -= x->receives[i].bytes;
     for (int r = 0; r < size; r++)
-        GRV_CHECK_GOTO(announced[r] == 0, GRV_E_COMM, "rank %d sends rank %d %lld bytes more than are expected", r, x->comm->rank,
+        GRV_CHECK_GOTO(announced[r] == 0, GRV_E_COMM,
+                       "rank %d sends rank %d %lld bytes more than are expected", r, x->comm->rank,
                        (long long)announced[r]);
 done:
     grv_free(sent);
@@ -108,8 +117,9 @@ static grv_status verify_lengths(const grv_exchange *x)
 }
 #endif
 
-grv_status grv_exchange_create(grv_comm *comm, int64_t n_sends, const grv_message *sends, int64_t n_receives,
-                               const grv_message *receives, grv_exchange **exchange)
+grv_status grv_exchange_create(grv_comm *comm, int64_t n_sends, const grv_message *sends,
+                               int64_t n_receives, const grv_message *receives,
+                               grv_exchange **exchange)
 {
     grv_status status = GRVI_CALLOC(exchange, 1);
     if (status == GRV_OK) {
@@ -117,7 +127,8 @@ grv_status grv_exchange_create(grv_comm *comm, int64_t n_sends, const grv_messag
         status = fill(*exchange, n_sends, sends, n_receives, receives);
     }
     status = grv_comm_agree(comm, status);
-    if (status == GRV_OK && comm->size > 1) status = grv_comm_agree(comm, verify_lengths(*exchange));
+    if (status == GRV_OK && comm->size > 1)
+        status = grv_comm_agree(comm, verify_lengths(*exchange));
     if (status != GRV_OK) grv_exchange_destroy(exchange);
     return status;
 }
@@ -136,7 +147,8 @@ void grv_exchange_destroy(grv_exchange **exchange)
     *exchange = NULL;
 }
 
-grv_status grv_exchange_begin(grv_exchange *x, const void *const *send_buffers, void *const *receive_buffers)
+grv_status grv_exchange_begin(grv_exchange *x, const void *const *send_buffers,
+                              void *const *receive_buffers)
 {
     GRV_CHECK(!x->running, GRV_E_ARG, "the exchange runs already: grv_exchange_end comes first");
     x->running = true;
@@ -144,17 +156,19 @@ grv_status grv_exchange_begin(grv_exchange *x, const void *const *send_buffers, 
     for (int64_t i = 0; i < x->n_receives; i++) {
         const grv_message *const m = &x->receives[i];
         char *const to = (char *)receive_buffers[m->buffer] + m->offset;
-        GRVI_MPI_TRY(MPI_Irecv(to, (int)m->bytes, MPI_BYTE, m->peer, GRVI_TAG_EXCHANGE, x->comm->mpi, request++));
+        GRVI_MPI_TRY(MPI_Irecv(to, (int)m->bytes, MPI_BYTE, m->peer, GRVI_TAG_EXCHANGE,
+                               x->comm->mpi, request++));
     }
     for (int64_t i = 0; i < x->n_sends; i++) {
         const grv_message *const m = &x->sends[i];
         const char *const from = (const char *)send_buffers[m->buffer] + m->offset;
-        GRVI_MPI_TRY(MPI_Isend(from, (int)m->bytes, MPI_BYTE, m->peer, GRVI_TAG_EXCHANGE, x->comm->mpi, request++));
+        GRVI_MPI_TRY(MPI_Isend(from, (int)m->bytes, MPI_BYTE, m->peer, GRVI_TAG_EXCHANGE,
+                               x->comm->mpi, request++));
     }
     for (int64_t i = 0; i < x->n_copies; i++) {
         const grv_message *const from = &x->copy_from[i], *const to = &x->copy_to[i];
-        memcpy((char *)receive_buffers[to->buffer] + to->offset, (const char *)send_buffers[from->buffer] + from->offset,
-               (size_t)from->bytes);
+        memcpy((char *)receive_buffers[to->buffer] + to->offset,
+               (const char *)send_buffers[from->buffer] + from->offset, (size_t)from->bytes);
     }
     return GRV_OK;
 }
@@ -171,6 +185,7 @@ grv_status grv_exchange_end(grv_exchange *x)
 {
     GRV_CHECK(x->running, GRV_E_ARG, "the exchange does not run: grv_exchange_begin comes first");
     x->running = false;
-    if (x->n_requests > 0) GRVI_MPI_TRY(MPI_Waitall(x->n_requests, x->requests, MPI_STATUSES_IGNORE));
+    if (x->n_requests > 0)
+        GRVI_MPI_TRY(MPI_Waitall(x->n_requests, x->requests, MPI_STATUSES_IGNORE));
     return GRV_OK;
 }

@@ -8,7 +8,11 @@
 #include "grove/core.h"
 #include "grove/dist.h"
 
-enum { BUFFER_ARRAY, BUFFER_SCRATCH, N_BUFFERS }; /* where a message lies: in the caller's array or packed */
+enum {
+    BUFFER_ARRAY,
+    BUFFER_SCRATCH,
+    N_BUFFERS
+}; /* where a message lies: in the caller's array or packed */
 enum { SCRATCH_ALIGNMENT = 64 };
 
 struct grv_repartition {
@@ -34,20 +38,25 @@ static grv_status get_box(const planner *p, const grv_layout *layout, int rank, 
     bool fits = box->n_dims == p->params->n_dims;
     for (int d = 0; fits && d < box->n_dims; d++)
         fits = box->count[d] >= 0 && grvi_mul_i64(bytes, grvi_max_i64(box->count[d], 1), &bytes);
-    GRV_CHECK(fits, GRV_E_ARG, "box of rank %d: %d dimensions and counts >= 0 within 64 bits expected", rank, p->params->n_dims);
+    GRV_CHECK(fits, GRV_E_ARG,
+              "box of rank %d: %d dimensions and counts >= 0 within 64 bits expected", rank,
+              p->params->n_dims);
     return GRV_OK;
 }
 
-static int64_t local_offset(const planner *p, const grv_layout *layout, const grv_box *mine, const grv_box *part)
+static int64_t local_offset(const planner *p, const grv_layout *layout, const grv_box *mine,
+                            const grv_box *part)
 {
     int64_t offset = 0;
-    for (int d = 0; d < mine->n_dims; d++) offset += (part->start[d] - mine->start[d]) * layout->stride[d];
+    for (int d = 0; d < mine->n_dims; d++)
+        offset += (part->start[d] - mine->start[d]) * layout->stride[d];
     return offset * p->params->element_bytes;
 }
 
 /* Plans the message of `part`, which lies in this rank's box `mine`; to_scratch tells packing from unpacking. */
-static void plan_message(const planner *p, const grv_layout *layout, const grv_box *mine, const grv_box *part, int peer,
-                         bool packing, grvi_copy_list *copies, grv_message *message, int64_t *scratch_bytes)
+static void plan_message(const planner *p, const grv_layout *layout, const grv_box *mine,
+                         const grv_box *part, int peer, bool packing, grvi_copy_list *copies,
+                         grv_message *message, int64_t *scratch_bytes)
 {
     const grv_repartition_params *const params = p->params;
     int64_t packed_stride[GRV_BOX_MAX_DIMS], stride = 1;
@@ -57,10 +66,10 @@ static void plan_message(const planner *p, const grv_layout *layout, const grv_b
     }
     const int64_t offset = local_offset(p, layout, mine, part);
     const grvi_strided_copy copy =
-        packing ? grvi_strided_copy_make(params->n_dims, params->element_bytes, part->count, layout->stride, offset,
-                                         packed_stride, *scratch_bytes)
-                : grvi_strided_copy_make(params->n_dims, params->element_bytes, part->count, packed_stride, *scratch_bytes,
-                                         layout->stride, offset);
+        packing ? grvi_strided_copy_make(params->n_dims, params->element_bytes, part->count,
+                                         layout->stride, offset, packed_stride, *scratch_bytes)
+                : grvi_strided_copy_make(params->n_dims, params->element_bytes, part->count,
+                                         packed_stride, *scratch_bytes, layout->stride, offset);
     *message = (grv_message){.peer = peer, .bytes = stride * params->element_bytes};
     if (grvi_strided_copy_is_contiguous(&copy)) {
         message->buffer = BUFFER_ARRAY;
@@ -74,7 +83,8 @@ static void plan_message(const planner *p, const grv_layout *layout, const grv_b
 }
 
 /* Ranks other than this one whose boxes meet `mine`. */
-static grv_status count_peers(const planner *p, const grv_layout *theirs, const grv_box *mine, int64_t *n)
+static grv_status count_peers(const planner *p, const grv_layout *theirs, const grv_box *mine,
+                              int64_t *n)
 {
     grv_box box;
     *n = 0;
@@ -86,8 +96,9 @@ static grv_status count_peers(const planner *p, const grv_layout *theirs, const 
 }
 
 /* Messages with all other ranks, beginning with the next one, so that not all ranks turn to rank 0 first. */
-static grv_status plan_messages(const planner *p, bool packing, const grv_box *mine, grvi_copy_list *copies,
-                                grv_message *messages, int64_t *scratch_bytes, int64_t *bytes)
+static grv_status plan_messages(const planner *p, bool packing, const grv_box *mine,
+                                grvi_copy_list *copies, grv_message *messages,
+                                int64_t *scratch_bytes, int64_t *bytes)
 {
     const grv_layout *const layout = packing ? &p->params->source : &p->params->destination;
     const grv_layout *const theirs = packing ? &p->params->destination : &p->params->source;
@@ -103,7 +114,8 @@ static grv_status plan_messages(const planner *p, bool packing, const grv_box *m
     return GRV_OK;
 }
 
-static grv_status plan_kept(const planner *p, const grv_box *source, const grv_box *destination, grv_repartition *plan)
+static grv_status plan_kept(const planner *p, const grv_box *source, const grv_box *destination,
+                            grv_repartition *plan)
 {
     const grv_repartition_params *const params = p->params;
     grv_box part;
@@ -123,9 +135,11 @@ static grv_status plan_local(planner *p, grv_repartition *plan)
     const grv_repartition_params *const params = p->params;
     grv_traffic *const t = &plan->traffic;
     grv_box source, destination;
-    GRV_CHECK(params->n_dims >= 1 && params->n_dims <= GRV_BOX_MAX_DIMS && params->element_bytes >= 1, GRV_E_ARG,
-              "repartition of 1 to %d dimensions expected, %d found, with elements of %lld bytes", GRV_BOX_MAX_DIMS,
-              params->n_dims, (long long)params->element_bytes);
+    GRV_CHECK(params->n_dims >= 1 && params->n_dims <= GRV_BOX_MAX_DIMS &&
+                  params->element_bytes >= 1,
+              GRV_E_ARG,
+              "repartition of 1 to %d dimensions expected, %d found, with elements of %lld bytes",
+              GRV_BOX_MAX_DIMS, params->n_dims, (long long)params->element_bytes);
     GRV_TRY(get_box(p, &params->source, p->rank, &source));
     GRV_TRY(get_box(p, &params->destination, p->rank, &destination));
     GRV_TRY(count_peers(p, &params->destination, &source, &p->n_sends));
@@ -134,13 +148,17 @@ static grv_status plan_local(planner *p, grv_repartition *plan)
     GRV_TRY(GRVI_ALLOC(&p->receives, p->n_receives));
     GRV_TRY(grvi_copy_list_init(&plan->pack, p->n_sends, params->n_threads));
     GRV_TRY(grvi_copy_list_init(&plan->unpack, p->n_receives, params->n_threads));
-    GRV_TRY(plan_messages(p, true, &source, &plan->pack, p->sends, &t->scratch_bytes, &t->bytes_sent));
-    GRV_TRY(plan_messages(p, false, &destination, &plan->unpack, p->receives, &t->scratch_bytes, &t->bytes_received));
+    GRV_TRY(
+        plan_messages(p, true, &source, &plan->pack, p->sends, &t->scratch_bytes, &t->bytes_sent));
+    GRV_TRY(plan_messages(p, false, &destination, &plan->unpack, p->receives, &t->scratch_bytes,
+                          &t->bytes_received));
     GRV_TRY(plan_kept(p, &source, &destination, plan));
     t->n_messages_sent = p->n_sends;
     t->n_messages_received = p->n_receives;
-    const int64_t expected = grv_box_size(&destination) * params->element_bytes, found = t->bytes_received + t->bytes_kept;
-    GRV_CHECK(found == expected, GRV_E_SHAPE, "destination box of rank %d: %lld bytes expected from the sources, %lld found",
+    const int64_t expected = grv_box_size(&destination) * params->element_bytes,
+                  found = t->bytes_received + t->bytes_kept;
+    GRV_CHECK(found == expected, GRV_E_SHAPE,
+              "destination box of rank %d: %lld bytes expected from the sources, %lld found",
               p->rank, (long long)expected, (long long)found);
     return GRV_OK;
 }
@@ -160,22 +178,26 @@ static void free_messages(planner *p)
     grv_free(p->receives);
 }
 
-grv_status grv_repartition_create(grv_comm *comm, const grv_repartition_params *params, grv_repartition **plan)
+grv_status grv_repartition_create(grv_comm *comm, const grv_repartition_params *params,
+                                  grv_repartition **plan)
 {
     *plan = NULL;
     planner p = {.params = params, .n_ranks = grv_comm_size(comm), .rank = grv_comm_rank(comm)};
     grv_status status = grv_comm_agree(comm, create(&p, plan));
     if (status == GRV_OK)
-        status = grv_exchange_create(comm, p.n_sends, p.sends, p.n_receives, p.receives, &(*plan)->exchange);
+        status = grv_exchange_create(comm, p.n_sends, p.sends, p.n_receives, p.receives,
+                                     &(*plan)->exchange);
     if (status != GRV_OK) grv_repartition_destroy(plan);
     free_messages(&p);
     return status;
 }
 
-grv_status grv_repartition_create_dry(int n_ranks, int rank, const grv_repartition_params *params, grv_repartition **plan)
+grv_status grv_repartition_create_dry(int n_ranks, int rank, const grv_repartition_params *params,
+                                      grv_repartition **plan)
 {
     *plan = NULL;
-    GRV_CHECK(n_ranks >= 1 && rank >= 0 && rank < n_ranks, GRV_E_ARG, "rank %d of %d", rank, n_ranks);
+    GRV_CHECK(n_ranks >= 1 && rank >= 0 && rank < n_ranks, GRV_E_ARG, "rank %d of %d", rank,
+              n_ranks);
     planner p = {.params = params, .n_ranks = n_ranks, .rank = rank};
     const grv_status status = create(&p, plan);
     free_messages(&p);
@@ -201,9 +223,13 @@ void grv_repartition_destroy(grv_repartition **plan)
     *plan = NULL;
 }
 
-grv_traffic grv_repartition_traffic(const grv_repartition *plan) { return plan->traffic; }
+grv_traffic grv_repartition_traffic(const grv_repartition *plan)
+{
+    return plan->traffic;
+}
 
-grv_status grv_repartition_begin(grv_repartition *plan, const void *source, void *destination, void *scratch)
+grv_status grv_repartition_begin(grv_repartition *plan, const void *source, void *destination,
+                                 void *scratch)
 {
     GRV_CHECK(plan->exchange != NULL, GRV_E_ARG, "a dry repartition plan cannot run");
     grvi_copy_list_run(&plan->pack, source, scratch);
@@ -229,7 +255,8 @@ grv_status grv_repartition_end(grv_repartition *plan)
     return GRV_OK;
 }
 
-grv_status grv_repartition_run(grv_repartition *plan, const void *source, void *destination, void *scratch)
+grv_status grv_repartition_run(grv_repartition *plan, const void *source, void *destination,
+                               void *scratch)
 {
     GRV_TRY(grv_repartition_begin(plan, source, destination, scratch));
     GRV_TRY(grv_repartition_end(plan));

@@ -21,24 +21,28 @@ static void swap_dims(grvi_strided_copy *c, int a, int b)
 }
 
 grvi_strided_copy grvi_strided_copy_make(int n_dims, int64_t element_bytes, const int64_t *count,
-                                         const int64_t *from_stride, int64_t from_offset, const int64_t *to_stride,
-                                         int64_t to_offset)
+                                         const int64_t *from_stride, int64_t from_offset,
+                                         const int64_t *to_stride, int64_t to_offset)
 {
-    grvi_strided_copy c = {.from_offset = from_offset, .to_offset = to_offset, .run_bytes = element_bytes};
+    grvi_strided_copy c = {
+        .from_offset = from_offset, .to_offset = to_offset, .run_bytes = element_bytes};
     for (int d = 0; d < n_dims; d++) {
         if (count[d] == 1) continue;
         c.count[c.n_dims] = count[d];
         c.from_stride[c.n_dims] = from_stride[d] * element_bytes;
         c.to_stride[c.n_dims] = to_stride[d] * element_bytes;
-        for (int k = c.n_dims++; k > 0 && c.to_stride[k - 1] < c.to_stride[k]; k--) swap_dims(&c, k - 1, k);
+        for (int k = c.n_dims++; k > 0 && c.to_stride[k - 1] < c.to_stride[k]; k--)
+            swap_dims(&c, k - 1, k);
     }
     /* from inside out: a dimension whose stride is the length of what lies inside it continues that */
     int kept = GRV_BOX_MAX_DIMS; /* merged dimensions are [kept, GRV_BOX_MAX_DIMS) */
     grvi_strided_copy merged = c;
     for (int d = c.n_dims - 1; d >= 0; d--) {
-        if (kept == GRV_BOX_MAX_DIMS && c.from_stride[d] == merged.run_bytes && c.to_stride[d] == merged.run_bytes) {
+        if (kept == GRV_BOX_MAX_DIMS && c.from_stride[d] == merged.run_bytes &&
+            c.to_stride[d] == merged.run_bytes) {
             merged.run_bytes *= c.count[d];
-        } else if (kept < GRV_BOX_MAX_DIMS && c.from_stride[d] == merged.count[kept] * merged.from_stride[kept] &&
+        } else if (kept < GRV_BOX_MAX_DIMS &&
+                   c.from_stride[d] == merged.count[kept] * merged.from_stride[kept] &&
                    c.to_stride[d] == merged.count[kept] * merged.to_stride[kept]) {
             merged.count[kept] *= c.count[d];
         } else {
@@ -59,7 +63,10 @@ grvi_strided_copy grvi_strided_copy_make(int n_dims, int64_t element_bytes, cons
     return c;
 }
 
-bool grvi_strided_copy_is_contiguous(const grvi_strided_copy *copy) { return copy->n_dims == 1 && copy->count[0] == 1; }
+bool grvi_strided_copy_is_contiguous(const grvi_strided_copy *copy)
+{
+    return copy->n_dims == 1 && copy->count[0] == 1;
+}
 
 static int64_t row_count(const grvi_strided_copy *c)
 {
@@ -71,7 +78,8 @@ static int64_t row_count(const grvi_strided_copy *c)
 /* the length is a constant in each case, so that the compiler makes loads and stores of it */
 static void copy_row(const grvi_strided_copy *c, const char *restrict from, char *restrict to)
 {
-    const int64_t n = c->count[c->n_dims - 1], s = c->from_stride[c->n_dims - 1], t = c->to_stride[c->n_dims - 1];
+    const int64_t n = c->count[c->n_dims - 1], s = c->from_stride[c->n_dims - 1],
+                  t = c->to_stride[c->n_dims - 1];
     switch (c->run_bytes) {
     case 4:
         for (int64_t i = 0; i < n; i++) memcpy(to + i * t, from + i * s, 4);
@@ -87,7 +95,8 @@ static void copy_row(const grvi_strided_copy *c, const char *restrict from, char
     }
 }
 
-static void copy_rows(const grvi_strided_copy *c, int64_t begin, int64_t end, const char *from, char *to)
+static void copy_rows(const grvi_strided_copy *c, int64_t begin, int64_t end, const char *from,
+                      char *to)
 {
     int64_t index[GRV_BOX_MAX_DIMS] = {0};
     from += c->from_offset;
@@ -148,8 +157,11 @@ static void run_rows(void *argument, int thread, int64_t begin, int64_t end)
     const list_run *const run = argument;
     const int64_t *const first_row = run->list->first_row;
     for (int64_t i = 0; i < run->list->n; i++) {
-        const int64_t a = grvi_max_i64(begin, first_row[i]), b = grvi_min_i64(end, first_row[i + 1]);
-        if (a < b) copy_rows(&run->list->copies[i], a - first_row[i], b - first_row[i], run->from, run->to);
+        const int64_t a = grvi_max_i64(begin, first_row[i]),
+                      b = grvi_min_i64(end, first_row[i + 1]);
+        if (a < b)
+            copy_rows(&run->list->copies[i], a - first_row[i], b - first_row[i], run->from,
+                      run->to);
     }
 }
 

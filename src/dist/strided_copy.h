@@ -15,8 +15,8 @@ typedef struct grvi_strided_copy {
 
 /* Describes the copy of a box of count[n_dims] elements; strides in elements, offsets in bytes. No count is 0. */
 grvi_strided_copy grvi_strided_copy_make(int n_dims, int64_t element_bytes, const int64_t *count,
-                                         const int64_t *from_stride, int64_t from_offset, const int64_t *to_stride,
-                                         int64_t to_offset);
+                                         const int64_t *from_stride, int64_t from_offset,
+                                         const int64_t *to_stride, int64_t to_offset);
 /* Whether the box is one run on both sides. */
 bool grvi_strided_copy_is_contiguous(const grvi_strided_copy *copy);
 
@@ -29,7 +29,8 @@ typedef struct grvi_copy_list {
     int n_threads;
 } grvi_copy_list;
 
-grv_status grvi_copy_list_init(grvi_copy_list *list, int64_t capacity, int n_threads) GRV_MUST_CHECK;
+grv_status grvi_copy_list_init(grvi_copy_list *list, int64_t capacity,
+                               int n_threads) GRV_MUST_CHECK;
 void grvi_copy_list_fini(grvi_copy_list *list);
 void grvi_copy_list_add(grvi_copy_list *list, const grvi_strided_copy *copy);
 /* No element that is written overlaps one that is read. */

@@ -25,16 +25,6 @@ static void resolve_context(grv_exec *exec, int i)
     }
 }
 
-static grv_status create_comms(grv_exec *exec)
-{
-    const grv_plan_params *const p = &exec->plan->params;
-    if (exec->comm == NULL) return GRV_OK;
-    const int domain_index = p->rank % p->n_domain, data_index = p->rank / p->n_domain;
-    if (p->n_domain > 1) GRV_TRY(grv_comm_split(exec->comm, data_index, domain_index, &exec->domain));
-    if (p->n_data > 1) GRV_TRY(grv_comm_split(exec->comm, domain_index, data_index, &exec->data));
-    return GRV_OK;
-}
-
 static grv_status take_memory(grv_exec *exec)
 {
     const grv_plan *const plan = exec->plan;
@@ -76,7 +66,7 @@ grv_status grv_exec_create(const grv_plan *plan, grv_comm *comm, grv_exec **out)
         status = take_memory(exec);
     }
     if (n_ranks > 1) status = grv_comm_agree(comm, status);
-    if (status == GRV_OK) status = create_comms(exec);
+    if (status == GRV_OK && exec->comm != NULL) status = grv_process_mesh_create(exec->comm, plan->params.n_domain, &exec->mesh);
     if (status == GRV_OK) status = make_tables(exec);
     if (status == GRV_OK) status = grvi_reduce_create(exec);
     if (n_ranks > 1) status = grv_comm_agree(comm, status);
@@ -97,8 +87,7 @@ void grv_exec_destroy(grv_exec **exec_pointer)
         if (op->fini != NULL && exec->contexts[i].object != NULL) op->fini(&exec->contexts[i]);
     }
     grvi_reduce_destroy(exec);
-    grv_comm_destroy(&exec->domain);
-    grv_comm_destroy(&exec->data);
+    grv_process_mesh_destroy(&exec->mesh);
     grv_free(exec->contexts);
     grv_free(exec->begin);
     grv_free(exec->seconds);

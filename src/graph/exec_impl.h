@@ -20,7 +20,7 @@ typedef struct grvi_reduction {
 struct grv_exec {
     const grv_plan *plan;
     grv_comm *comm;          /* borrowed, or NULL */
-    grv_comm *domain, *data; /* owned; NULL when they have one rank */
+    grv_process_mesh *mesh;  /* NULL on a single rank */
     char *arena, *scratch, *messages;
     double *bucket;           /* this rank's partial sums */
     double *gathered;         /* of all ranks; the bucket itself on a single rank */

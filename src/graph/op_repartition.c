@@ -94,7 +94,7 @@ static grv_status repartition_init(grvi_step_context *c)
     grv_repartition_params params;
     params_of(c, sides, &params);
     grv_repartition *plan = NULL;
-    GRV_TRY(grv_repartition_create(c->exec->domain, &params, &plan));
+    GRV_TRY(grv_repartition_create(c->exec->mesh->domain_comm, &params, &plan));
     c->object = plan;
     return GRV_OK;
 }

@@ -206,12 +206,14 @@ static grv_status sum_owned_over_data(grv_exec *exec, void *gradients)
         const int64_t n = grvi_min_i64(DATA_CHUNK, plan->param_count - at);
         for (int r = 0; r < n_data; r++) bytes[r] = n * (int64_t)size;
         char *const piece = (char *)gradients + (size_t)at * size;
-        GRV_TRY(grv_comm_all_gather(exec->data, piece, bytes, exec->data_chunk));
+        GRV_TRY(grv_comm_all_gather(exec->mesh->data_comm, piece, bytes, exec->data_chunk));
         add_ranks(exec->data_chunk, plan->params.dtype, n_data, n);
         memcpy(piece, exec->data_chunk, (size_t)n * size);
     }
     return GRV_OK;
 }
+
+static bool has_data_ranks(const grv_exec *exec) { return exec->plan->params.n_data > 1; }
 
 grv_status grvi_reduce_gradients(grv_exec *exec, void *gradients)
 {
@@ -221,7 +223,7 @@ grv_status grvi_reduce_gradients(grv_exec *exec, void *gradients)
         numbers = exec->gathered;
     }
     finish_sums(exec, numbers, gradients);
-    if (exec->data != NULL) GRV_TRY(sum_owned_over_data(exec, gradients));
+    if (has_data_ranks(exec)) GRV_TRY(sum_owned_over_data(exec, gradients));
     return GRV_OK;
 }
 

@@ -5,12 +5,10 @@
 
 #include <math.h>
 
-typedef enum grvi_activation {
-    GRVI_ACT_NONE,
-    GRVI_ACT_RELU,
-    GRVI_ACT_GELU
-} grvi_activation;
-enum { GRVI_ACT_COUNT = 3 };
+typedef enum grvi_activation { GRVI_ACT_NONE, GRVI_ACT_RELU, GRVI_ACT_GELU } grvi_activation;
+enum {
+    GRVI_ACT_COUNT = GRVI_ACT_GELU + 1
+}; /* apart, so that a switch over the activations is complete without it */
 
 static inline double grvi_normal_cdf(double x)
 {

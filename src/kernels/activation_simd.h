@@ -10,6 +10,8 @@
 #ifndef GRVI_KERNELS_ACTIVATION_SIMD_H
 #define GRVI_KERNELS_ACTIVATION_SIMD_H
 
+#include <stddef.h>
+
 #include "kernels/activation.h"
 #include "kernels/simd.h"
 
@@ -20,35 +22,38 @@ GRVI_INLINE vf vf_gelu_magnitude(vf x)
     return vf_min(vf_set1(GRVI_GELU_CLAMP), vf_max(vf_sub(vf_zero(), x), x));
 }
 
-/* erfc(t/sqrt(2))/2 for t in [0, GRVI_GELU_CLAMP] */
-GRVI_INLINE vf vf_normal_tail(vf t)
+/* From the highest power down. */
+static const float grvi_normal_tail_coefficients[] = {
+    7.27168481e-06f, -8.34828388e-05f, 0.000475573208f, -0.00137527706f,
+    0.00297082425f,  -0.00134040089f,  0.00850388221f,  0.0304728001f,
+    0.118437715f,    0.237202629f,     1.1892072f};
+static const float grvi_normal_hazard_coefficients[] = {
+    1.12883736e-05f, -0.000144193924f, 0.000580626074f, 0.00087377982f,
+    -0.0200179443f,  0.109404147f,     0.636537015f,    0.797890246f};
+enum { GRVI_TAIL_DEGREE = 10, GRVI_HAZARD_DEGREE = 7, GRVI_ACTIVATION_GROUP = 3 };
+
+/* The _n functions work on n vectors (n <= GRVI_ACTIVATION_GROUP, a constant) step by step: one vector's chain of dependent
+ * operations would leave the units idle half of the time. Any n gives the same bits. */
+GRVI_INLINE void vf_polynomial_n(const int n, const int degree, const float *coefficients,
+                                 const vf *t, vf *p)
 {
-    vf p = vf_set1(7.27168481e-06f);
-    p = vf_fma(p, t, vf_set1(-8.34828388e-05f));
-    p = vf_fma(p, t, vf_set1(0.000475573208f));
-    p = vf_fma(p, t, vf_set1(-0.00137527706f));
-    p = vf_fma(p, t, vf_set1(0.00297082425f));
-    p = vf_fma(p, t, vf_set1(-0.00134040089f));
-    p = vf_fma(p, t, vf_set1(0.00850388221f));
-    p = vf_fma(p, t, vf_set1(0.0304728001f));
-    p = vf_fma(p, t, vf_set1(0.118437715f));
-    p = vf_fma(p, t, vf_set1(0.237202629f));
-    p = vf_fma(p, t, vf_set1(1.1892072f));
-    p = vf_mul(p, p);
-    return vf_div(vf_set1(1.0f), vf_mul(p, p));
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) p[j] = vf_set1(coefficients[0]);
+#pragma GCC unroll 16
+    for (int d = 1; d <= degree; d++) {
+#pragma GCC unroll 3
+        for (int j = 0; j < n; j++) p[j] = vf_fma(p[j], t[j], vf_set1(coefficients[d]));
+    }
 }
 
-/* phi(t) / Q(t) for t in [0, GRVI_GELU_CLAMP] */
-GRVI_INLINE vf vf_normal_hazard(vf t)
+/* erfc(t/sqrt(2))/2 for t in [0, GRVI_GELU_CLAMP] */
+GRVI_INLINE void vf_normal_tail_n(const int n, const vf *t, vf *tail)
 {
-    vf p = vf_set1(1.12883736e-05f);
-    p = vf_fma(p, t, vf_set1(-0.000144193924f));
-    p = vf_fma(p, t, vf_set1(0.000580626074f));
-    p = vf_fma(p, t, vf_set1(0.00087377982f));
-    p = vf_fma(p, t, vf_set1(-0.0200179443f));
-    p = vf_fma(p, t, vf_set1(0.109404147f));
-    p = vf_fma(p, t, vf_set1(0.636537015f));
-    return vf_fma(p, t, vf_set1(0.797890246f));
+    vf_polynomial_n(n, GRVI_TAIL_DEGREE, grvi_normal_tail_coefficients, t, tail);
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) tail[j] = vf_mul(tail[j], tail[j]);
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) tail[j] = vf_div(vf_set1(1.0f), vf_mul(tail[j], tail[j]));
 }
 
 GRVI_INLINE vf vf_relu(vf x)
@@ -60,17 +65,53 @@ GRVI_INLINE vf vf_relu_derivative(vf x)
     return vf_select_positive(x, vf_set1(1.0f), vf_zero());
 }
 
+/* GELU'(x) from t = |x| clamped and Q(t) */
+GRVI_INLINE void vf_gelu_slope_n(const int n, const vf *x, const vf *t, const vf *tail, vf *slope)
+{
+    const vf one = vf_set1(1.0f);
+    vf hazard[GRVI_ACTIVATION_GROUP];
+    vf_polynomial_n(n, GRVI_HAZARD_DEGREE, grvi_normal_hazard_coefficients, t,
+                    hazard); /* phi(t) / Q(t) */
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) {
+        const vf d = vf_mul(tail[j], vf_fnma(t[j], hazard[j], one));
+        slope[j] = vf_select_positive(x[j], vf_sub(one, d), d);
+    }
+}
+
+/* y = GELU(x) and, if slope is not NULL, slope = GELU'(x). y may be x. */
+GRVI_INLINE void vf_gelu_n(const int n, const vf *x, vf *y, vf *slope)
+{
+    vf t[GRVI_ACTIVATION_GROUP], tail[GRVI_ACTIVATION_GROUP];
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) t[j] = vf_gelu_magnitude(x[j]);
+    vf_normal_tail_n(n, t, tail);
+    if (slope != NULL) vf_gelu_slope_n(n, x, t, tail, slope);
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) y[j] = vf_fnma(t[j], tail[j], vf_relu(x[j]));
+}
+
+/* slope = GELU'(x) */
+GRVI_INLINE void vf_gelu_derivative_n(const int n, const vf *x, vf *slope)
+{
+    vf t[GRVI_ACTIVATION_GROUP], tail[GRVI_ACTIVATION_GROUP];
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) t[j] = vf_gelu_magnitude(x[j]);
+    vf_normal_tail_n(n, t, tail);
+    vf_gelu_slope_n(n, x, t, tail, slope);
+}
+
 GRVI_INLINE vf vf_gelu(vf x)
 {
-    const vf t = vf_gelu_magnitude(x);
-    return vf_fnma(t, vf_normal_tail(t), vf_relu(x));
+    vf_gelu_n(1, &x, &x, NULL);
+    return x;
 }
 
 GRVI_INLINE vf vf_gelu_derivative(vf x)
 {
-    const vf t = vf_gelu_magnitude(x), one = vf_set1(1.0f);
-    const vf d = vf_mul(vf_normal_tail(t), vf_fnma(t, vf_normal_hazard(t), one));
-    return vf_select_positive(x, vf_sub(one, d), d);
+    vf slope;
+    vf_gelu_derivative_n(1, &x, &slope);
+    return slope;
 }
 
 /* The same by name; `activation` is meant to be a constant where they are inlined, or one that the loop hoists. */

@@ -11,7 +11,10 @@
 #define NAME(x) x##_f64
 #include "kernels/flow_loops.h"
 
-const grvi_flow_kernels *grvi_flow_kernels_avx512(bool is_double) { return is_double ? &table_f64 : &table_f32; }
+const grvi_flow_kernels *grvi_flow_kernels_avx512(bool is_double)
+{
+    return is_double ? &table_f64 : &table_f32;
+}
 #else
 const grvi_flow_kernels *grvi_flow_kernels_avx512(bool is_double)
 {

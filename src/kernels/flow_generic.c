@@ -10,4 +10,7 @@
 #define NAME(x) x##_f64
 #include "kernels/flow_loops.h"
 
-const grvi_flow_kernels *grvi_flow_kernels_generic(bool is_double) { return is_double ? &table_f64 : &table_f32; }
+const grvi_flow_kernels *grvi_flow_kernels_generic(bool is_double)
+{
+    return is_double ? &table_f64 : &table_f32;
+}

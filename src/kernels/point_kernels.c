@@ -20,7 +20,8 @@ static void fill_tables(void)
     };
     for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
         /* the filling function is itself compiled for its instruction set */
-        if (fill[isa] != NULL && grvi_isa_usable((grvi_isa)isa)) filled[isa] = fill[isa](&tables[isa]);
+        if (fill[isa] != NULL && grvi_isa_usable((grvi_isa)isa))
+            filled[isa] = fill[isa](&tables[isa]);
         tables[isa].name = grvi_isa_name((grvi_isa)isa);
     }
 }
@@ -60,14 +61,14 @@ int64_t grvi_mlp_scratch_bytes(const grvi_mlp *mlp)
 {
     const int64_t c_in = mlp->c_in, c_hidden = mlp->c_hidden, c_out = mlp->c_out;
     const int64_t tiles = 2 * (c_in + GRVI_HIDDEN_BLOCK + c_out) * GRVI_TILE_POINTS;
-    const int64_t packed = packed_floats(c_in, c_hidden) + packed_floats(c_hidden, c_in) + packed_floats(c_hidden, c_out) +
-                           packed_floats(c_out, c_hidden);
+    const int64_t packed = packed_floats(c_in, c_hidden) + packed_floats(c_hidden, c_in) +
+                           packed_floats(c_hidden, c_out) + packed_floats(c_out, c_hidden);
     const int64_t sums = sums_floats(c_in, c_hidden) + sums_floats(c_hidden, c_out);
     return (tiles + packed + sums) * (int64_t)sizeof(float);
 }
 
-void grvi_copy_rows(int64_t n_rows, int64_t row_bytes, const void *source, int64_t source_stride, void *target,
-                    int64_t target_stride)
+void grvi_copy_rows(int64_t n_rows, int64_t row_bytes, const void *source, int64_t source_stride,
+                    void *target, int64_t target_stride)
 {
     const char *from = source;
     char *to = target;

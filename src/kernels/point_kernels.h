@@ -69,19 +69,22 @@ typedef struct grvi_point_kernels {
     /* Linear maps. scratch: grvi_linear_scratch_bytes(linear), aligned to 64 bytes. */
 
     /* y [n][c_out]; pre [n][c_out], if not NULL, gets the values before the activation. */
-    void (*linear_forward)(const grvi_linear *linear, int64_t n_points, const void *x, void *y, void *pre, void *scratch);
+    void (*linear_forward)(const grvi_linear *linear, int64_t n_points, const void *x, void *y,
+                           void *pre, void *scratch);
     /* dx [n][c_in] = g W^T; g [n][c_out] is the gradient before the activation. */
-    void (*linear_input_gradient)(const grvi_linear *linear, int64_t n_points, const void *g, void *dx, void *scratch);
+    void (*linear_input_gradient)(const grvi_linear *linear, int64_t n_points, const void *g,
+                                  void *dx, void *scratch);
     /* dw [c_in][c_out] += sum x_i g_o, db [c_out] += sum g_o (db may be NULL); only the sizes of *linear are read. */
-    void (*linear_weight_gradient)(const grvi_linear *linear, int64_t n_points, const void *x, const void *g, double *dw,
-                                   double *db, void *scratch);
+    void (*linear_weight_gradient)(const grvi_linear *linear, int64_t n_points, const void *x,
+                                   const void *g, double *dw, double *db, void *scratch);
 
     /* Perceptrons; the hidden layer is never stored. scratch: grvi_mlp_scratch_bytes(mlp), aligned to 64 bytes. */
 
-    void (*mlp_forward)(const grvi_mlp *mlp, int64_t n_points, const void *x, void *y, void *scratch);
+    void (*mlp_forward)(const grvi_mlp *mlp, int64_t n_points, const void *x, void *y,
+                        void *scratch);
     /* From x and dy: dx (may be NULL), and gradients are added to *gradients. Recomputes the hidden layer. */
-    void (*mlp_backward)(const grvi_mlp *mlp, int64_t n_points, const void *x, const void *dy, void *dx,
-                         const grvi_mlp_gradients *gradients, void *scratch);
+    void (*mlp_backward)(const grvi_mlp *mlp, int64_t n_points, const void *x, const void *dy,
+                         void *dx, const grvi_mlp_gradients *gradients, void *scratch);
 
     /* Elementwise over n numbers; the output may be one of the inputs. */
 
@@ -95,7 +98,8 @@ typedef struct grvi_point_kernels {
     /* x = alpha x */
     void (*scale)(int64_t n, double alpha, void *x);
     /* g = scale (prediction - target) */
-    void (*loss_gradient)(int64_t n, double scale, const void *prediction, const void *target, void *g);
+    void (*loss_gradient)(int64_t n, double scale, const void *prediction, const void *target,
+                          void *g);
 
     /* Sums, in double. */
 
@@ -121,8 +125,8 @@ int64_t grvi_linear_scratch_bytes(const grvi_linear *linear);
 int64_t grvi_mlp_scratch_bytes(const grvi_mlp *mlp);
 
 /* Copies n_rows pieces of row_bytes between strided places (pad, crop, halo); strides in bytes. */
-void grvi_copy_rows(int64_t n_rows, int64_t row_bytes, const void *source, int64_t source_stride, void *target,
-                    int64_t target_stride);
+void grvi_copy_rows(int64_t n_rows, int64_t row_bytes, const void *source, int64_t source_stride,
+                    void *target, int64_t target_stride);
 
 /* Filled by the instruction sets' files; false where the compiler lacks the set. Used by point_kernels.c only. */
 void grvi_point_kernels_fill_ref(grvi_point_kernels *f32, grvi_point_kernels *f64);

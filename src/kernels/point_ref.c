@@ -4,13 +4,13 @@
 
 #include "kernels/point_kernels.h"
 
-#define REAL float
+#define REAL        float
 #define NAMED(name) name##_f32
 #include "kernels/point_ref_loops.h"
 #undef REAL
 #undef NAMED
 
-#define REAL double
+#define REAL        double
 #define NAMED(name) name##_f64
 #include "kernels/point_ref_loops.h"
 #undef REAL

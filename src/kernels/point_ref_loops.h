@@ -3,18 +3,22 @@
  * used for the hidden layer of one point. No include guard on purpose. */
 
 /* Entry i of an optional array. */
-static double NAMED(entry)(const REAL *array, int64_t i) { return array == NULL ? 0 : (double)array[i]; }
+static double NAMED(entry)(const REAL *array, int64_t i)
+{
+    return array == NULL ? 0 : (double)array[i];
+}
 
 /* Output o of x W + b at one point. */
-static double NAMED(linear_at)(int64_t c_in, int64_t c_out, const REAL *weight, const REAL *bias, const REAL *x, int64_t o)
+static double NAMED(linear_at)(int64_t c_in, int64_t c_out, const REAL *weight, const REAL *bias,
+                               const REAL *x, int64_t o)
 {
     double sum = NAMED(entry)(bias, o);
     for (int64_t i = 0; i < c_in; i++) sum += (double)x[i] * (double)weight[i * c_out + o];
     return sum;
 }
 
-static void NAMED(linear_forward)(const grvi_linear *linear, int64_t n_points, const void *x_data, void *y_data, void *pre_data,
-                                  void *scratch)
+static void NAMED(linear_forward)(const grvi_linear *linear, int64_t n_points, const void *x_data,
+                                  void *y_data, void *pre_data, void *scratch)
 {
     const REAL *const x = x_data;
     REAL *const y = y_data, *const pre = pre_data;
@@ -22,15 +26,16 @@ static void NAMED(linear_forward)(const grvi_linear *linear, int64_t n_points, c
     (void)scratch;
     for (int64_t p = 0; p < n_points; p++) {
         for (int64_t o = 0; o < c_out; o++) {
-            const double sum = NAMED(linear_at)(c_in, c_out, linear->weight, linear->bias, x + p * c_in, o);
+            const double sum =
+                NAMED(linear_at)(c_in, c_out, linear->weight, linear->bias, x + p * c_in, o);
             if (pre != NULL) pre[p * c_out + o] = (REAL)sum;
             y[p * c_out + o] = (REAL)grvi_activation_value(linear->activation, sum);
         }
     }
 }
 
-static void NAMED(linear_input_gradient)(const grvi_linear *linear, int64_t n_points, const void *g_data, void *dx_data,
-                                         void *scratch)
+static void NAMED(linear_input_gradient)(const grvi_linear *linear, int64_t n_points,
+                                         const void *g_data, void *dx_data, void *scratch)
 {
     const REAL *const g = g_data, *const weight = linear->weight;
     REAL *const dx = dx_data;
@@ -39,14 +44,16 @@ static void NAMED(linear_input_gradient)(const grvi_linear *linear, int64_t n_po
     for (int64_t p = 0; p < n_points; p++) {
         for (int64_t i = 0; i < c_in; i++) {
             double sum = 0;
-            for (int64_t o = 0; o < c_out; o++) sum += (double)g[p * c_out + o] * (double)weight[i * c_out + o];
+            for (int64_t o = 0; o < c_out; o++)
+                sum += (double)g[p * c_out + o] * (double)weight[i * c_out + o];
             dx[p * c_in + i] = (REAL)sum;
         }
     }
 }
 
-static void NAMED(linear_weight_gradient)(const grvi_linear *linear, int64_t n_points, const void *x_data, const void *g_data,
-                                          double *dw, double *db, void *scratch)
+static void NAMED(linear_weight_gradient)(const grvi_linear *linear, int64_t n_points,
+                                          const void *x_data, const void *g_data, double *dw,
+                                          double *db, void *scratch)
 {
     const REAL *const x = x_data, *const g = g_data;
     const int64_t c_in = linear->c_in, c_out = linear->c_out;
@@ -74,12 +81,14 @@ static double NAMED(mlp_output)(const grvi_mlp *mlp, const double *hidden, int64
     const REAL *const weight2 = mlp->weight2;
     double sum = NAMED(entry)(mlp->bias2, o);
     for (int64_t h = 0; h < mlp->c_hidden; h++) {
-        sum += grvi_activation_value(mlp->activation1, hidden[h]) * (double)weight2[h * mlp->c_out + o];
+        sum += grvi_activation_value(mlp->activation1, hidden[h]) *
+               (double)weight2[h * mlp->c_out + o];
     }
     return sum;
 }
 
-static void NAMED(mlp_forward)(const grvi_mlp *mlp, int64_t n_points, const void *x_data, void *y_data, void *scratch)
+static void NAMED(mlp_forward)(const grvi_mlp *mlp, int64_t n_points, const void *x_data,
+                               void *y_data, void *scratch)
 {
     const REAL *const x = x_data;
     REAL *const y = y_data;
@@ -93,19 +102,22 @@ static void NAMED(mlp_forward)(const grvi_mlp *mlp, int64_t n_points, const void
     }
 }
 
-static void NAMED(mlp_backward)(const grvi_mlp *mlp, int64_t n_points, const void *x_data, const void *dy_data, void *dx_data,
+static void NAMED(mlp_backward)(const grvi_mlp *mlp, int64_t n_points, const void *x_data,
+                                const void *dy_data, void *dx_data,
                                 const grvi_mlp_gradients *gradients, void *scratch)
 {
     const REAL *const weight1 = mlp->weight1, *const weight2 = mlp->weight2;
     const int64_t c_in = mlp->c_in, c_hidden = mlp->c_hidden, c_out = mlp->c_out;
     double *const hidden = scratch, *const g2 = hidden + c_hidden, *const dx_sum = g2 + c_out;
     for (int64_t p = 0; p < n_points; p++) {
-        const REAL *const x = (const REAL *)x_data + p * c_in, *const dy = (const REAL *)dy_data + p * c_out;
+        const REAL *const x = (const REAL *)x_data + p * c_in, *const dy = (const REAL *)dy_data +
+                                                                           p * c_out;
         NAMED(mlp_hidden)(mlp, x, hidden);
         for (int64_t o = 0; o < c_out; o++) {
             g2[o] = (double)dy[o];
             if (mlp->activation2 != GRVI_ACT_NONE) {
-                g2[o] *= grvi_activation_derivative(mlp->activation2, NAMED(mlp_output)(mlp, hidden, o));
+                g2[o] *=
+                    grvi_activation_derivative(mlp->activation2, NAMED(mlp_output)(mlp, hidden, o));
             }
             if (gradients->bias2 != NULL) gradients->bias2[o] += g2[o];
         }
@@ -120,7 +132,8 @@ static void NAMED(mlp_backward)(const grvi_mlp *mlp, int64_t n_points, const voi
             g1 *= grvi_activation_derivative(mlp->activation1, hidden[h]);
             if (gradients->bias1 != NULL) gradients->bias1[h] += g1;
             for (int64_t i = 0; i < c_in; i++) {
-                if (gradients->weight1 != NULL) gradients->weight1[i * c_hidden + h] += (double)x[i] * g1;
+                if (gradients->weight1 != NULL)
+                    gradients->weight1[i * c_hidden + h] += (double)x[i] * g1;
                 dx_sum[i] += (double)weight1[i * c_hidden + h] * g1;
             }
         }
@@ -131,10 +144,12 @@ static void NAMED(mlp_backward)(const grvi_mlp *mlp, int64_t n_points, const voi
 
 static void NAMED(act_forward)(grvi_activation kind, int64_t n, const void *x, void *y)
 {
-    for (int64_t i = 0; i < n; i++) ((REAL *)y)[i] = (REAL)grvi_activation_value(kind, (double)((const REAL *)x)[i]);
+    for (int64_t i = 0; i < n; i++)
+        ((REAL *)y)[i] = (REAL)grvi_activation_value(kind, (double)((const REAL *)x)[i]);
 }
 
-static void NAMED(act_gradient)(grvi_activation kind, int64_t n, const void *dy_data, const void *pre_data, void *g)
+static void NAMED(act_gradient)(grvi_activation kind, int64_t n, const void *dy_data,
+                                const void *pre_data, void *g)
 {
     const REAL *const dy = dy_data, *const pre = pre_data;
     for (int64_t i = 0; i < n; i++) {
@@ -161,7 +176,8 @@ static void NAMED(scale)(int64_t n, double alpha, void *x_data)
     for (int64_t i = 0; i < n; i++) x[i] = (REAL)(alpha * (double)x[i]);
 }
 
-static void NAMED(loss_gradient)(int64_t n, double scale, const void *prediction, const void *target, void *g)
+static void NAMED(loss_gradient)(int64_t n, double scale, const void *prediction,
+                                 const void *target, void *g)
 {
     const REAL *const p = prediction, *const y = target;
     for (int64_t i = 0; i < n; i++) ((REAL *)g)[i] = (REAL)(scale * ((double)p[i] - (double)y[i]));
@@ -196,7 +212,8 @@ static int64_t NAMED(first_nonfinite)(int64_t n, const void *x_data)
     return i;
 }
 
-static void NAMED(adam)(const grvi_adam *step, int64_t n, const void *g_data, void *p_data, void *m_data, void *v_data)
+static void NAMED(adam)(const grvi_adam *step, int64_t n, const void *g_data, void *p_data,
+                        void *m_data, void *v_data)
 {
     const REAL *const g_in = g_data;
     REAL *const p = p_data, *const m = m_data, *const v = v_data;
@@ -208,7 +225,8 @@ static void NAMED(adam)(const grvi_adam *step, int64_t n, const void *g_data, vo
         const double v_i = step->beta2 * (double)v[i] + (1 - step->beta2) * g * g;
         m[i] = (REAL)m_i;
         v[i] = (REAL)v_i;
-        p[i] = (REAL)(p_i - step->learning_rate / step->correction1 * m_i / (sqrt(v_i / step->correction2) + step->epsilon));
+        p[i] = (REAL)(p_i - step->learning_rate / step->correction1 * m_i /
+                                (sqrt(v_i / step->correction2) + step->epsilon));
     }
 }
 
@@ -219,7 +237,8 @@ static int64_t NAMED(peak_loop)(int64_t n)
         for (int j = 0; j < 8; j++) sum[j] = sum[j] * 0.999 + 1e-3;
     }
     /* the sum decides nothing, but the compiler cannot know that */
-    return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7] < 0 ? 0 : n * 8 * 2;
+    return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7] < 0 ? 0
+                                                                                     : n * 8 * 2;
 }
 
 static void NAMED(fill)(grvi_point_kernels *kernels)

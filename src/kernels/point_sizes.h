@@ -15,6 +15,9 @@ enum {
 };
 
 /* Room of an array in scratch, so that each begins at 64 bytes. */
-static inline int64_t grvi_padded_floats(int64_t n) { return (n + 15) / 16 * 16; }
+static inline int64_t grvi_padded_floats(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
 
 #endif

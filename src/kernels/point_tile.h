@@ -17,6 +17,43 @@
 
 enum { T = GRVI_TILE_POINTS, TILE_VECTORS = T / GRVI_LANES, ACCUMULATORS = GRVI_REGISTERS * 3 / 4 };
 
+/* ---- prefetch ---- */
+
+/* Addresses of what the next tile reads and this one writes at its end. Without asking for them during the products, memory idles
+ * while a tile computes and the tile waits while memory works. 12 lines go with every T/8 x 4 x 3 products: as many as a linear map
+ * of equal channels needs. Addresses past the end are harmless. */
+typedef struct upcoming {
+    uintptr_t next, end, then, then_end;
+} upcoming;
+
+/* The tile of x [c_x] that begins at point p, then the tile of y [c_y] at point q; y may be NULL. */
+static upcoming upcoming_tiles(const void *x, int64_t c_x, int64_t p, const void *y, int64_t c_y,
+                               int64_t q)
+{
+    const int64_t size = sizeof(float);
+    const uintptr_t first = (uintptr_t)x + (uintptr_t)(p * c_x * size),
+                    second = (uintptr_t)y + (uintptr_t)(q * c_y * size);
+    return (upcoming){first, first + (uintptr_t)(T * c_x * size), second,
+                      second + (uintptr_t)(y == NULL ? 0 : T * c_y * size)};
+}
+
+/* The address of the next n_lines lines. */
+GRVI_INLINE uintptr_t upcoming_take(upcoming *ahead, int n_lines)
+{
+    if (ahead->next >= ahead->end) {
+        ahead->next = ahead->then;
+        ahead->end = ahead->then = ahead->then_end;
+    }
+    const uintptr_t taken = ahead->next;
+    ahead->next += (uintptr_t)n_lines * 64;
+    return taken;
+}
+
+GRVI_INLINE void prefetch_line(uintptr_t address)
+{
+    _mm_prefetch((const char *)address, _MM_HINT_T0);
+}
+
 /* ---- transposes ---- */
 
 /* 4 x 4 floats in each half of four registers, rows to columns. */
@@ -36,11 +73,13 @@ static void tile_load(int64_t n, int64_t c, const float *restrict x, float *rest
     const int64_t n_whole = c < 4 ? 0 : n / 8 * 8;
     for (int64_t p = 0; p < n_whole; p += 8) {
         for (int64_t i = 0; i < c; i += 4) {
-            const int64_t first = i + 4 <= c ? i : c - 4; /* the last four overlap the ones before */
+            const int64_t first =
+                i + 4 <= c ? i : c - 4; /* the last four overlap the ones before */
             const float *const from = x + p * c + first;
             __m256 r[4];
             for (int j = 0; j < 4; j++) {
-                r[j] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + j * c)), _mm_loadu_ps(from + (j + 4) * c), 1);
+                r[j] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + j * c)),
+                                            _mm_loadu_ps(from + (j + 4) * c), 1);
             }
             transpose4(r);
             for (int j = 0; j < 4; j++) _mm256_storeu_ps(tile + (first + j) * T + p, r[j]);
@@ -84,8 +123,8 @@ typedef struct packed_weights {
 } packed_weights;
 
 /* Packs w[k * stride_in + o * stride_out] and bias (or NULL) to *scratch, which moves on. */
-static packed_weights pack_weights(int64_t n_in, int64_t n_out, const float *w, int64_t stride_in, int64_t stride_out, const float *bias,
-                                   float **scratch)
+static packed_weights pack_weights(int64_t n_in, int64_t n_out, const float *w, int64_t stride_in,
+                                   int64_t stride_out, const float *bias, float **scratch)
 {
     float *const packed = *scratch, *const packed_bias = packed + grvi_padded_floats(n_in * n_out);
     float *to = packed;
@@ -101,16 +140,21 @@ static packed_weights pack_weights(int64_t n_in, int64_t n_out, const float *w, 
 }
 
 /* n_out output channels; w [n_in][n_out]; without bias, adds to out. */
-GRVI_INLINE void product_block(const int n_out, int64_t n_in, const float *w, const float *bias, const float *in, float *out)
+GRVI_INLINE void product_block(const int n_out, int64_t n_in, const float *w, const float *bias,
+                               const float *in, float *out, upcoming *ahead)
 {
     const int n_vectors = ACCUMULATORS / n_out < TILE_VECTORS ? ACCUMULATORS / n_out : TILE_VECTORS;
     for (int first = 0; first < T; first += n_vectors * GRVI_LANES) {
+        const int n_lines = n_vectors * GRVI_LANES / 2;
+        const uintptr_t line = upcoming_take(ahead, n_lines);
+        for (int l = 0; l < n_lines; l++) prefetch_line(line + (uintptr_t)l * 64);
         vf sum[4][TILE_VECTORS];
 #pragma GCC unroll 4
         for (int o = 0; o < n_out; o++) {
 #pragma GCC unroll 12
             for (int v = 0; v < n_vectors; v++) {
-                sum[o][v] = bias != NULL ? vf_set1(bias[o]) : vf_load(out + o * T + first + v * GRVI_LANES);
+                sum[o][v] =
+                    bias != NULL ? vf_set1(bias[o]) : vf_load(out + o * T + first + v * GRVI_LANES);
             }
         }
         const float *from = in + first;
@@ -119,38 +163,41 @@ GRVI_INLINE void product_block(const int n_out, int64_t n_in, const float *w, co
             for (int o = 0; o < n_out; o++) {
                 const vf weight = vf_set1(w[k * n_out + o]);
 #pragma GCC unroll 12
-                for (int v = 0; v < n_vectors; v++) sum[o][v] = vf_fma(weight, vf_load(from + v * GRVI_LANES), sum[o][v]);
+                for (int v = 0; v < n_vectors; v++)
+                    sum[o][v] = vf_fma(weight, vf_load(from + v * GRVI_LANES), sum[o][v]);
             }
         }
 #pragma GCC unroll 4
         for (int o = 0; o < n_out; o++) {
 #pragma GCC unroll 12
-            for (int v = 0; v < n_vectors; v++) vf_store(out + o * T + first + v * GRVI_LANES, sum[o][v]);
+            for (int v = 0; v < n_vectors; v++)
+                vf_store(out + o * T + first + v * GRVI_LANES, sum[o][v]);
         }
     }
 }
 
 /* Inputs first_in .. first_in+n_in-1 (rows 0 .. of `in`) to outputs first_out .. first_out+n_out-1 (rows 0 .. of `out`; first_out a
  * multiple of 4). Starts from the bias, or adds to out where the earlier inputs have been summed. */
-static void product(const packed_weights *weights, int64_t first_in, int64_t n_in, int64_t first_out, int64_t n_out, const float *in,
-                    float *out)
+static void product(const packed_weights *weights, int64_t first_in, int64_t n_in,
+                    int64_t first_out, int64_t n_out, const float *in, float *out, upcoming *ahead)
 {
     for (int64_t o = 0; o < n_out; o += 4, out += 4 * T) {
         const int64_t left = weights->n_out - first_out - o, block = left < 4 ? left : 4;
         const float *const w = weights->weight + (first_out + o) * weights->n_in + first_in * block;
         const float *const bias = first_in == 0 ? weights->bias + first_out + o : NULL;
         switch (block) {
-        case 1: product_block(1, n_in, w, bias, in, out); break;
-        case 2: product_block(2, n_in, w, bias, in, out); break;
-        case 3: product_block(3, n_in, w, bias, in, out); break;
-        default: product_block(4, n_in, w, bias, in, out); break;
+        case 1: product_block(1, n_in, w, bias, in, out, ahead); break;
+        case 2: product_block(2, n_in, w, bias, in, out, ahead); break;
+        case 3: product_block(3, n_in, w, bias, in, out, ahead); break;
+        default: product_block(4, n_in, w, bias, in, out, ahead); break;
         }
     }
 }
 
 /* ---- sums[a][b][lanes] += sum over points of in[a] out[b]: gradients of weights ---- */
 
-GRVI_INLINE void sums_block(const int n_a, const int n_b, const float *a, const float *b, int64_t stride, float *sums)
+GRVI_INLINE void sums_block(const int n_a, const int n_b, const float *a, const float *b,
+                            int64_t stride, float *sums, upcoming *ahead)
 {
     vf sum[8][3];
 #pragma GCC unroll 8
@@ -158,7 +205,9 @@ GRVI_INLINE void sums_block(const int n_a, const int n_b, const float *a, const 
 #pragma GCC unroll 3
         for (int j = 0; j < n_b; j++) sum[i][j] = vf_load(sums + (i * stride + j) * GRVI_LANES);
     }
+    const uintptr_t line = upcoming_take(ahead, T / 8);
     for (int v = 0; v < T; v += GRVI_LANES) {
+        for (int l = 0; l < GRVI_LANES; l += 8) prefetch_line(line + (uintptr_t)(v + l) * 8);
         vf b_v[3];
 #pragma GCC unroll 3
         for (int j = 0; j < n_b; j++) b_v[j] = vf_load(b + j * T + v);
@@ -177,27 +226,32 @@ GRVI_INLINE void sums_block(const int n_a, const int n_b, const float *a, const 
 }
 
 /* All n_a rows of a with n_b <= 3 rows of b: 8, 4, 2 or 1 rows of a at a time, as many as registers allow. */
-GRVI_INLINE void sums_columns(const int n_b, int64_t n_a, const float *a, const float *b, int64_t stride, float *sums)
+GRVI_INLINE void sums_columns(const int n_b, int64_t n_a, const float *a, const float *b,
+                              int64_t stride, float *sums, upcoming *ahead)
 {
     int64_t i = 0;
     if (8 * n_b <= ACCUMULATORS) {
-        for (; i + 8 <= n_a; i += 8) sums_block(8, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES);
+        for (; i + 8 <= n_a; i += 8)
+            sums_block(8, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES, ahead);
     }
-    for (; i + 4 <= n_a; i += 4) sums_block(4, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES);
+    for (; i + 4 <= n_a; i += 4)
+        sums_block(4, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES, ahead);
     if (i + 2 <= n_a) {
-        sums_block(2, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES);
+        sums_block(2, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES, ahead);
         i += 2;
     }
-    if (i < n_a) sums_block(1, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES);
+    if (i < n_a) sums_block(1, n_b, a + i * T, b, stride, sums + i * stride * GRVI_LANES, ahead);
 }
 
-/* sums[i * stride + j] over all rows of both tiles. */
-static void add_products(int64_t n_a, const float *a, int64_t n_b, const float *b, int64_t stride, float *sums)
+/* All rows of both tiles; sums [n_a][n_b][GRVI_LANES]. */
+static void add_products(int64_t n_a, const float *a, int64_t n_b, const float *b, float *sums,
+                         upcoming *ahead)
 {
     int64_t j = 0;
-    for (; j + 3 <= n_b; j += 3) sums_columns(3, n_a, a, b + j * T, stride, sums + j * GRVI_LANES);
-    if (n_b - j == 2) sums_columns(2, n_a, a, b + j * T, stride, sums + j * GRVI_LANES);
-    if (n_b - j == 1) sums_columns(1, n_a, a, b + j * T, stride, sums + j * GRVI_LANES);
+    for (; j + 3 <= n_b; j += 3)
+        sums_columns(3, n_a, a, b + j * T, n_b, sums + j * GRVI_LANES, ahead);
+    if (n_b - j == 2) sums_columns(2, n_a, a, b + j * T, n_b, sums + j * GRVI_LANES, ahead);
+    if (n_b - j == 1) sums_columns(1, n_a, a, b + j * T, n_b, sums + j * GRVI_LANES, ahead);
 }
 
 /* sums[j] over the rows of one tile: gradients of biases. */
@@ -213,44 +267,51 @@ static void add_rows(int64_t n, const float *tile, float *sums)
     }
 }
 
-/* total[i] += the lanes of sums[i], pairwise in double; sums become zero. total may be NULL. */
-static void flush_sums(int64_t n, float *sums, double *total)
+/* total[row * stride + i] += the lanes of sums[row][i], pairwise in double; sums become zero. total may be NULL. */
+static void flush_sums(int64_t n_rows, int64_t n, float *sums, double *total, int64_t stride)
 {
-    for (int64_t i = 0; i < n && total != NULL; i++) {
-        double part[GRVI_LANES];
-        for (int l = 0; l < GRVI_LANES; l++) part[l] = (double)sums[i * GRVI_LANES + l];
+    for (int64_t row = 0; row < n_rows && total != NULL; row++) {
+        for (int64_t i = 0; i < n; i++) {
+            double part[GRVI_LANES];
+            for (int l = 0; l < GRVI_LANES; l++)
+                part[l] = (double)sums[(row * n + i) * GRVI_LANES + l];
 #pragma GCC unroll 4
-        for (int half = GRVI_LANES / 2; half > 0; half /= 2) {
-            for (int l = 0; l < half; l++) part[l] += part[l + half];
+            for (int half = GRVI_LANES / 2; half > 0; half /= 2) {
+                for (int l = 0; l < half; l++) part[l] += part[l + half];
+            }
+            total[row * stride + i] += part[0];
         }
-        total[i] += part[0];
     }
-    memset(sums, 0, (size_t)(n * GRVI_LANES) * sizeof(float));
+    memset(sums, 0, (size_t)(n_rows * n * GRVI_LANES) * sizeof(float));
 }
 
 /* ---- activations on n channels of a tile ---- */
 
-/* GELU and its derivative together: the tail and the clamped magnitude are shared. */
-GRVI_INLINE vf gelu_with_slope(vf x, vf *slope)
-{
-    const vf t = vf_gelu_magnitude(x), one = vf_set1(1.0f);
-    const vf tail = vf_normal_tail(t), d = vf_mul(tail, vf_fnma(t, vf_normal_hazard(t), one));
-    *slope = vf_select_positive(x, vf_sub(one, d), d);
-    return vf_fnma(t, tail, vf_relu(x));
-}
+enum { GROUP = GRVI_ACTIVATION_GROUP };
+_Static_assert(TILE_VECTORS % GRVI_ACTIVATION_GROUP == 0,
+               "a channel of a tile is a whole number of groups");
 
-GRVI_INLINE void activate_with_slope(const grvi_activation kind, int64_t n, float *restrict x, float *restrict value)
+GRVI_INLINE void activate_with_slope(const grvi_activation kind, int64_t n, float *restrict x,
+                                     float *restrict value)
 {
-    for (int64_t i = 0; i < n * T; i += GRVI_LANES) {
-        const vf old = vf_load(x + i);
-        vf slope = vf_activation_derivative(kind, old);
-        vf_store(value + i, kind == GRVI_ACT_GELU ? gelu_with_slope(old, &slope) : vf_activation(kind, old));
-        vf_store(x + i, slope);
+    for (int64_t i = 0; i < n * T; i += GROUP * GRVI_LANES) {
+        vf old[GROUP], new[GROUP], slope[GROUP];
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) old[j] = vf_load(x + i + j * GRVI_LANES);
+        if (kind == GRVI_ACT_GELU) vf_gelu_n(GROUP, old, new, slope);
+#pragma GCC unroll 3
+        for (int j = 0; j < GROUP; j++) {
+            vf_store(value + i + j * GRVI_LANES,
+                     kind == GRVI_ACT_GELU ? new[j] : vf_activation(kind, old[j]));
+            vf_store(x + i + j * GRVI_LANES,
+                     kind == GRVI_ACT_GELU ? slope[j] : vf_activation_derivative(kind, old[j]));
+        }
     }
 }
 
 /* value = activation(x), x = activation'(x) */
-static void tile_activate_with_slope(grvi_activation kind, int64_t n, float *restrict x, float *restrict value)
+static void tile_activate_with_slope(grvi_activation kind, int64_t n, float *restrict x,
+                                     float *restrict value)
 {
     switch (kind) {
     case GRVI_ACT_GELU: activate_with_slope(GRVI_ACT_GELU, n, x, value); break;
@@ -262,7 +323,8 @@ static void tile_activate_with_slope(grvi_activation kind, int64_t n, float *res
 /* x *= factor */
 static void tile_multiply(int64_t n, const float *restrict factor, float *restrict x)
 {
-    for (int64_t i = 0; i < n * T; i += GRVI_LANES) vf_store(x + i, vf_mul(vf_load(factor + i), vf_load(x + i)));
+    for (int64_t i = 0; i < n * T; i += GRVI_LANES)
+        vf_store(x + i, vf_mul(vf_load(factor + i), vf_load(x + i)));
 }
 
 #endif

@@ -5,9 +5,13 @@
 #include <math.h>
 
 enum { MAX_ITERATIONS = 400, VECTORS = 8 };
-static const double reduction = 1e-3; /* of the residual: what is left does not slow the outer cycles */
+static const double reduction =
+    1e-3; /* of the residual: what is left does not slow the outer cycles */
 
-int64_t grvi_coarsest_work(const grvi_flow_grid *grid) { return VECTORS * grid->n[0] * grid->n[1] * grid->n[2]; }
+int64_t grvi_coarsest_work(const grvi_flow_grid *grid)
+{
+    return VECTORS * grid->n[0] * grid->n[1] * grid->n[2];
+}
 
 typedef struct system_of_cells {
     const grvi_flow_grid *grid;
@@ -42,15 +46,18 @@ static void remove_mean(const system_of_cells *s, double *r)
 {
     double sum = 0, open = 0;
     for (int64_t i = 0; i < s->cells; i++) {
-        if (s->inverse[i] > 0) sum += r[i], open += 1;
-        else r[i] = 0;
+        if (s->inverse[i] > 0)
+            sum += r[i], open += 1;
+        else
+            r[i] = 0;
     }
     for (int64_t i = 0; i < s->cells; i++)
         if (s->inverse[i] > 0) r[i] -= sum / open;
 }
 
 /* r holds the right side on entry */
-static void conjugate_gradients(const system_of_cells *s, double *x, double *r, double *p, double *q)
+static void conjugate_gradients(const system_of_cells *s, double *x, double *r, double *p,
+                                double *q)
 {
     const int64_t n = s->cells;
     remove_mean(s, r);
@@ -61,7 +68,8 @@ static void conjugate_gradients(const system_of_cells *s, double *x, double *r, 
         rho += p[i] * r[i];
     }
     const double goal = reduction * reduction * rho;
-    for (int iteration = 0; iteration < MAX_ITERATIONS && rho > goal && isfinite(rho); iteration++) {
+    for (int iteration = 0; iteration < MAX_ITERATIONS && rho > goal && isfinite(rho);
+         iteration++) {
         multiply(s, p, q);
         const double curvature = dot(p, q, n);
         if (!(curvature > 0)) break;
@@ -77,18 +85,26 @@ static void conjugate_gradients(const system_of_cells *s, double *x, double *r, 
     }
 }
 
-void grvi_coarsest_solve(const grvi_flow_level *level, bool is_double, const void *rhs, double scale, double *work)
+void grvi_coarsest_solve(const grvi_flow_level *level, bool is_double, const void *rhs,
+                         double scale, double *work)
 {
     const grvi_flow_grid *const g = &level->grid;
     const int64_t cells = g->n[0] * g->n[1] * g->n[2];
-    system_of_cells s = {.grid = g, .cells = cells, .face = {work, work + cells, work + 2 * cells}, .inverse = work + 3 * cells};
-    double *const x = work + 4 * cells, *const r = work + 5 * cells, *const p = work + 6 * cells, *const q = work + 7 * cells;
+    system_of_cells s = {.grid = g,
+                         .cells = cells,
+                         .face = {work, work + cells, work + 2 * cells},
+                         .inverse = work + 3 * cells};
+    double *const x = work + 4 * cells;
+    double *const r = work + 5 * cells;
+    double *const p = work + 6 * cells;
+    double *const q = work + 7 * cells;
     int64_t m = 0;
     for (int64_t i = 0; i < g->n[0]; i++)
         for (int64_t j = 0; j < g->n[1]; j++)
             for (int64_t k = 0; k < g->n[2]; k++, m++) {
                 const int64_t at = i * g->stride[0] + j * g->stride[1] + k;
-                for (int d = 0; d < 3; d++) s.face[d][m] = grvi_flow_load(level->face[d], is_double, at);
+                for (int d = 0; d < 3; d++)
+                    s.face[d][m] = grvi_flow_load(level->face[d], is_double, at);
                 s.inverse[m] = grvi_flow_load(level->inverse_diagonal, is_double, at);
                 r[m] = -grvi_flow_load(rhs, is_double, at);
             }
@@ -98,13 +114,15 @@ void grvi_coarsest_solve(const grvi_flow_level *level, bool is_double, const voi
         for (int64_t j = 0; j < g->n[1]; j++)
             for (int64_t k = 0; k < g->n[2]; k++, m++) {
                 const int64_t at = i * g->stride[0] + j * g->stride[1] + k;
-                const double old = scale > 0 || scale < 0 ? scale * grvi_flow_load(level->x, is_double, at) : 0;
+                const double old =
+                    scale > 0 || scale < 0 ? scale * grvi_flow_load(level->x, is_double, at) : 0;
                 grvi_flow_store(level->x, is_double, at, old + x[m]);
             }
     for (int64_t i = 0; i < g->n[0]; i++) /* the ends of the rows, which the kernels read */
         for (int64_t j = 0; j < g->n[1]; j++) {
             const int64_t row = i * g->stride[0] + j * g->stride[1], n = g->n[2];
-            const double first = grvi_flow_load(level->x, is_double, row), last = grvi_flow_load(level->x, is_double, row + n - 1);
+            const double first = grvi_flow_load(level->x, is_double, row),
+                         last = grvi_flow_load(level->x, is_double, row + n - 1);
             grvi_flow_store(level->x, is_double, row - 1, g->periodic[2] ? last : first);
             grvi_flow_store(level->x, is_double, row + n, g->periodic[2] ? first : last);
         }

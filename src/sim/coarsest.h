@@ -8,6 +8,7 @@
 /* Doubles of work space. */
 int64_t grvi_coarsest_work(const grvi_flow_grid *grid);
 /* x = scale x + (solution for the right side rhs, up to a small part of its norm). One thread. */
-void grvi_coarsest_solve(const grvi_flow_level *level, bool is_double, const void *rhs, double scale, double *work);
+void grvi_coarsest_solve(const grvi_flow_level *level, bool is_double, const void *rhs,
+                         double scale, double *work);
 
 #endif

@@ -26,36 +26,48 @@ grv_flow_params grv_flow_params_default(void)
 static grv_status check_grid(const grv_flow_params *p)
 {
     for (int d = 0; d < 3; d++) {
-        GRV_CHECK(p->n[d] >= 1 && p->n[d] <= INT32_MAX / 4, GRV_E_ARG, "n[%d] must be in 1..%d, got %lld", d,
-                  INT32_MAX / 4, (long long)p->n[d]);
+        GRV_CHECK(p->n[d] >= 1 && p->n[d] <= INT32_MAX / 4, GRV_E_ARG,
+                  "n[%d] must be in 1..%d, got %lld", d, INT32_MAX / 4, (long long)p->n[d]);
         GRV_CHECK(p->periodic[d] || p->n[d] >= 3, GRV_E_ARG,
-                  "n[%d] must be at least 3 where the direction is not periodic, got %lld", d, (long long)p->n[d]);
-        GRV_CHECK(isfinite(p->velocity[d]), GRV_E_ARG, "velocity[%d] must be finite, got %g", d, p->velocity[d]);
+                  "n[%d] must be at least 3 where the direction is not periodic, got %lld", d,
+                  (long long)p->n[d]);
+        GRV_CHECK(isfinite(p->velocity[d]), GRV_E_ARG, "velocity[%d] must be finite, got %g", d,
+                  p->velocity[d]);
     }
-    GRV_CHECK(!(p->has_exit && p->periodic[0]), GRV_E_ARG, "has_exit needs periodic[0] to be false");
+    GRV_CHECK(!(p->has_exit && p->periodic[0]), GRV_E_ARG,
+              "has_exit needs periodic[0] to be false");
     return GRV_OK;
 }
 
 static grv_status check_params(const grv_flow_params *p)
 {
     GRV_TRY(check_grid(p));
-    GRV_CHECK(p->viscosity >= 0 && isfinite(p->viscosity), GRV_E_ARG, "viscosity must be >= 0, got %g", p->viscosity);
-    GRV_CHECK(p->scheme >= GRV_FLOW_LIMITED && p->scheme <= GRV_FLOW_VAN_LEER, GRV_E_ARG, "scheme must be 0..2, got %d",
-              (int)p->scheme);
+    GRV_CHECK(p->viscosity >= 0 && isfinite(p->viscosity), GRV_E_ARG,
+              "viscosity must be >= 0, got %g", p->viscosity);
+    GRV_CHECK(p->scheme >= GRV_FLOW_LIMITED && p->scheme <= GRV_FLOW_VAN_LEER, GRV_E_ARG,
+              "scheme must be 0..2, got %d", (int)p->scheme);
     GRV_CHECK(p->precision == GRV_FLOW_FLOAT32 || p->precision == GRV_FLOW_FLOAT64, GRV_E_ARG,
               "precision must be 0 or 1, got %d", (int)p->precision);
     GRV_CHECK(p->n_threads >= 1, GRV_E_ARG, "n_threads must be >= 1, got %d", p->n_threads);
-    GRV_CHECK(p->first_dt > 0 && isfinite(p->first_dt), GRV_E_ARG, "first_dt must be > 0, got %g", p->first_dt);
-    GRV_CHECK(p->max_dt > 0 && isfinite(p->max_dt), GRV_E_ARG, "max_dt must be > 0, got %g", p->max_dt);
-    GRV_CHECK(p->tolerance > 0 && p->tolerance < 1, GRV_E_ARG, "tolerance must be in (0, 1), got %g", p->tolerance);
+    GRV_CHECK(p->first_dt > 0 && isfinite(p->first_dt), GRV_E_ARG, "first_dt must be > 0, got %g",
+              p->first_dt);
+    GRV_CHECK(p->max_dt > 0 && isfinite(p->max_dt), GRV_E_ARG, "max_dt must be > 0, got %g",
+              p->max_dt);
+    GRV_CHECK(p->tolerance > 0 && p->tolerance < 1, GRV_E_ARG,
+              "tolerance must be in (0, 1), got %g", p->tolerance);
     GRV_CHECK(p->max_cycles >= 1, GRV_E_ARG, "max_cycles must be >= 1, got %d", p->max_cycles);
-    GRV_CHECK(p->fixed_cycles >= 0, GRV_E_ARG, "fixed_cycles must be >= 0, got %d", p->fixed_cycles);
+    GRV_CHECK(p->fixed_cycles >= 0, GRV_E_ARG, "fixed_cycles must be >= 0, got %d",
+              p->fixed_cycles);
     GRV_CHECK(p->half_sweeps >= 1 && p->half_sweeps <= GRVI_MULTIGRID_MAX_HALF_SWEEPS, GRV_E_ARG,
-              "half_sweeps must be in 1..%d, got %d", (int)GRVI_MULTIGRID_MAX_HALF_SWEEPS, p->half_sweeps);
+              "half_sweeps must be in 1..%d, got %d", (int)GRVI_MULTIGRID_MAX_HALF_SWEEPS,
+              p->half_sweeps);
     return GRV_OK;
 }
 
-static size_t real_bytes(bool is_double) { return is_double ? sizeof(double) : sizeof(float); }
+static size_t real_bytes(bool is_double)
+{
+    return is_double ? sizeof(double) : sizeof(float);
+}
 
 static grvi_multigrid_options multigrid_options(const grv_flow_params *p)
 {
@@ -72,11 +84,14 @@ int64_t grv_flow_bytes(const grv_flow_params *params)
     grvi_flow_grid grid;
     const bool is_double = params->precision == GRV_FLOW_FLOAT64;
     const grvi_multigrid_options options = multigrid_options(params);
-    if (check_params(params) != GRV_OK || !grvi_flow_grid_init(&grid, params->n, params->periodic, is_double)) return 0;
+    if (check_params(params) != GRV_OK ||
+        !grvi_flow_grid_init(&grid, params->n, params->periodic, is_double))
+        return 0;
     const grvi_flow_kernels *const kernels = grvi_flow_kernels_for(grvi_isa_chosen(), is_double);
-    const int64_t elements = 6 * grid.n_elements + params->n_threads * kernels->advect_scratch(&grid);
-    return elements * (int64_t)real_bytes(is_double) + params->n[0] * (int64_t)sizeof(double) + (int64_t)sizeof(grv_flow) +
-           grvi_multigrid_bytes(params->n, params->periodic, &options);
+    const int64_t elements =
+        6 * grid.n_elements + params->n_threads * kernels->advect_scratch(&grid);
+    return elements * (int64_t)real_bytes(is_double) + params->n[0] * (int64_t)sizeof(double) +
+           (int64_t)sizeof(grv_flow) + grvi_multigrid_bytes(params->n, params->periodic, &options);
 }
 
 /* ---- life ---- */
@@ -89,8 +104,10 @@ static void vector_at(const grv_flow *flow, grv_flow_vector *function, double ti
 
 static void boundary_at(const grv_flow *flow, double time, double value[3])
 {
-    if (flow->params.velocity_of != NULL) vector_at(flow, flow->params.velocity_of, time, value);
-    else memcpy(value, flow->params.velocity, sizeof flow->params.velocity);
+    if (flow->params.velocity_of != NULL)
+        vector_at(flow, flow->params.velocity_of, time, value);
+    else
+        memcpy(value, flow->params.velocity, sizeof flow->params.velocity);
 }
 
 static void limit_planes(void *argument, int thread, int64_t begin, int64_t end)
@@ -98,7 +115,8 @@ static void limit_planes(void *argument, int thread, int64_t begin, int64_t end)
     grv_flow *const flow = argument;
     (void)thread;
     for (int64_t i = begin; i < end; i++)
-        flow->plane_value[i] = flow->kernels->courant(&flow->grid, (const void *const *)flow->velocity, i);
+        flow->plane_value[i] =
+            flow->kernels->courant(&flow->grid, (const void *const *)flow->velocity, i);
 }
 
 /* Largest sum of outflow speeds of a cell (spec 7.5). */
@@ -129,11 +147,14 @@ static grv_status allocate(grv_flow *flow)
     flow->grid = flow->multigrid.level[0].grid;
     const int64_t n = flow->grid.n_elements;
     GRV_TRY(grvi_calloc(6 * n, real_bytes(flow->is_double), &flow->fields));
-    GRV_TRY(grvi_calloc(p->n_threads * flow->kernels->advect_scratch(&flow->grid), real_bytes(flow->is_double), &flow->scratch));
+    GRV_TRY(grvi_calloc(p->n_threads * flow->kernels->advect_scratch(&flow->grid),
+                        real_bytes(flow->is_double), &flow->scratch));
     GRV_TRY(GRVI_CALLOC(&flow->plane_value, p->n[0]));
     for (int d = 0; d < 3; d++) {
-        flow->velocity[d] = grvi_flow_offset(flow->fields, flow->is_double, d * n + flow->grid.origin);
-        flow->predicted[d] = grvi_flow_offset(flow->fields, flow->is_double, (3 + d) * n + flow->grid.origin);
+        flow->velocity[d] =
+            grvi_flow_offset(flow->fields, flow->is_double, d * n + flow->grid.origin);
+        flow->predicted[d] =
+            grvi_flow_offset(flow->fields, flow->is_double, (3 + d) * n + flow->grid.origin);
     }
     return GRV_OK;
 }
@@ -180,9 +201,11 @@ void grv_flow_velocity_set(grv_flow *flow, grv_flow_field *field, void *user)
         for (int64_t i = 0; i < g->n[0] + (c == 0); i++) /* the exit face keeps what it gets here */
             for (int64_t j = 0; j < g->n[1]; j++)
                 for (int64_t k = 0; k < g->n[2]; k++) {
-                    const double position[3] = {(double)i + (c == 0 ? 0 : 0.5), (double)j + (c == 1 ? 0 : 0.5),
+                    const double position[3] = {(double)i + (c == 0 ? 0 : 0.5),
+                                                (double)j + (c == 1 ? 0 : 0.5),
                                                 (double)k + (c == 2 ? 0 : 0.5)};
-                    grvi_flow_store(flow->velocity[c], flow->is_double, i * g->stride[0] + j * g->stride[1] + k,
+                    grvi_flow_store(flow->velocity[c], flow->is_double,
+                                    i * g->stride[0] + j * g->stride[1] + k,
                                     field(user, c, position));
                 }
     grvi_flow_boundary_apply(flow, flow->velocity);
@@ -190,7 +213,10 @@ void grv_flow_velocity_set(grv_flow *flow, grv_flow_field *field, void *user)
     flow->state.next_dt = flow->state.n_steps == 0 ? fmin(flow->params.first_dt, limit) : limit;
 }
 
-grv_flow_state grv_flow_state_get(const grv_flow *flow) { return flow->state; }
+grv_flow_state grv_flow_state_get(const grv_flow *flow)
+{
+    return flow->state;
+}
 
 /* ---- the step ---- */
 
@@ -209,8 +235,8 @@ static void advect_planes(void *argument, int thread, int64_t begin, int64_t end
 }
 
 /* output = (1-weight) velocity + weight (velocity at the start of the step + dt (rate(velocity) + force at `time`)) */
-static void advance(grv_flow *flow, void *const *velocity, void *const *output, double weight, double dt, double time,
-                    const double frame[3])
+static void advance(grv_flow *flow, void *const *velocity, void *const *output, double weight,
+                    double dt, double time, const double frame[3])
 {
     advect_call call = {.flow = flow,
                         .advection = {.grid = flow->grid,
@@ -246,7 +272,8 @@ static void count_solve(grv_flow *flow, const grvi_multigrid_result *result, dou
 {
     grv_flow_state *const s = &flow->state;
     const double ratio = result->rhs_norm > 0 ? result->residual_norm / result->rhs_norm : 0;
-    const bool is_noise = result->residual_norm <= noise * sqrt((double)flow->multigrid.n_open_cells);
+    const bool is_noise =
+        result->residual_norm <= noise * sqrt((double)flow->multigrid.n_open_cells);
     s->n_solves++;
     s->n_cycles += result->cycles;
     s->last_cycles = result->cycles;
@@ -263,8 +290,8 @@ static grv_status project(grv_flow *flow, void *const *velocity, double weight, 
     const double epsilon = flow->is_double ? DBL_EPSILON : (double)FLT_EPSILON;
     const double noise = epsilon / flow->state.next_dt;
     grvi_multigrid_result result;
-    GRV_TRY(grvi_multigrid_solve(&flow->multigrid, (const void *const *)velocity, flow->pressure_factor * weight * dt, noise,
-                                 &result));
+    GRV_TRY(grvi_multigrid_solve(&flow->multigrid, (const void *const *)velocity,
+                                 flow->pressure_factor * weight * dt, noise, &result));
     flow->pressure_factor = 1 / (weight * dt);
     correct_call call = {flow, velocity};
     grv_parallel_for(flow->params.n_threads, flow->grid.n[0], correct_planes, &call);
@@ -292,11 +319,13 @@ static grv_status step_by(grv_flow *flow, double dt)
     double boundary[3], frame[3];
     boundary_at(flow, end, boundary);
     for (int d = 0; d < 3; d++) frame[d] = (boundary[d] - flow->boundary[d]) / dt;
-    if (flow->params.body_moves && flow->params.distance != NULL) GRV_TRY(grvi_flow_measure(flow, end));
+    if (flow->params.body_moves && flow->params.distance != NULL)
+        GRV_TRY(grvi_flow_measure(flow, end));
 
     advance(flow, flow->velocity, flow->predicted, 1, dt, start, frame);
     memcpy(flow->boundary, boundary, sizeof boundary);
-    if (flow->params.has_exit) grvi_flow_exit_convect(flow, flow->velocity[0], dt, flow->predicted[0]);
+    if (flow->params.has_exit)
+        grvi_flow_exit_convect(flow, flow->velocity[0], dt, flow->predicted[0]);
     GRV_TRY(finish_stage(flow, flow->predicted, 1, dt));
 
     advance(flow, flow->predicted, flow->velocity, 0.5, dt, end, frame);
@@ -325,14 +354,18 @@ grv_status grv_flow_step(grv_flow *flow)
     return GRV_OK;
 }
 
+grv_status grv_flow_step_towards(grv_flow *flow, double time, bool *is_there)
+{
+    const double left = time - flow->state.time, dt = flow->state.next_dt;
+    *is_there = left <= dt;
+    if (left <= 0) return GRV_OK;
+    GRV_TRY(checked_step(flow, left <= dt ? left : left < 2 * dt ? left / 2 : dt));
+    if (*is_there) flow->state.time = time; /* without the rounding of the sum */
+    return GRV_OK;
+}
+
 grv_status grv_flow_run_until(grv_flow *flow, double time)
 {
-    const double resolution = 1e-12 * fabs(time); /* of the clock: what is left after steps that were meant to meet `time` */
-    while (time - flow->state.time > resolution) {
-        const double left = time - flow->state.time, dt = flow->state.next_dt;
-        const double next = left <= dt ? left : left < 2 * dt ? left / 2 : dt;
-        GRV_TRY(checked_step(flow, next));
-        if (left <= dt) flow->state.time = time;
-    }
+    for (bool is_there = false; !is_there;) GRV_TRY(grv_flow_step_towards(flow, time, &is_there));
     return GRV_OK;
 }

@@ -5,14 +5,17 @@
 #include "sim/flow_impl.h"
 
 static const double pi = 3.14159265358979323846;
-static const double measured_distance = 3;  /* from a cell's centre: beyond, no face is within the smoothed surface */
-static const double gradient_step = 1e-3;   /* cells, of the central differences that give the normal */
-static const double closed_below = 1e-6;    /* mu0 that counts as 0: such a face would only spoil the pressure equation */
+static const double measured_distance =
+    3; /* from a cell's centre: beyond, no face is within the smoothed surface */
+static const double gradient_step =
+    1e-3; /* cells, of the central differences that give the normal */
+static const double closed_below =
+    1e-6; /* mu0 that counts as 0: such a face would only spoil the pressure equation */
 
 /* ---- shapes ---- */
 
-static double round_distance(const double *centre, const double *velocity, double radius, int axis, const double position[3],
-                             double time, double body_velocity[3])
+static double round_distance(const double *centre, const double *velocity, double radius, int axis,
+                             const double position[3], double time, double body_velocity[3])
 {
     double squares = 0;
     for (int d = 0; d < 3; d++) {
@@ -23,13 +26,15 @@ static double round_distance(const double *centre, const double *velocity, doubl
     return sqrt(squares) - radius;
 }
 
-double grv_flow_sphere_distance(void *sphere, const double position[3], double time, double velocity[3])
+double grv_flow_sphere_distance(void *sphere, const double position[3], double time,
+                                double velocity[3])
 {
     const grv_flow_sphere *const s = sphere;
     return round_distance(s->centre, s->velocity, s->radius, -1, position, time, velocity);
 }
 
-double grv_flow_circle_distance(void *circle, const double position[3], double time, double velocity[3])
+double grv_flow_circle_distance(void *circle, const double position[3], double time,
+                                double velocity[3])
 {
     const grv_flow_circle *const c = circle;
     return round_distance(c->centre, c->velocity, c->radius, c->axis, position, time, velocity);
@@ -38,9 +43,10 @@ double grv_flow_circle_distance(void *circle, const double position[3], double t
 double grv_flow_box_distance(void *box, const double position[3], double time, double velocity[3])
 {
     const grv_flow_box *const b = box;
-    double outside = 0, inside = -INFINITY;
+    double outside = 0, inside = -(double)INFINITY;
     for (int d = 0; d < 3; d++) {
-        const double over = fabs(position[d] - b->centre[d] - time * b->velocity[d]) - b->half_size[d];
+        const double over =
+            fabs(position[d] - b->centre[d] - time * b->velocity[d]) - b->half_size[d];
         velocity[d] = b->velocity[d];
         if (over > 0) outside += over * over;
         inside = fmax(inside, over);
@@ -50,21 +56,25 @@ double grv_flow_box_distance(void *box, const double position[3], double time, d
 
 /* ---- measuring ---- */
 
-static double distance_at(const grv_flow *flow, const double position[3], double time, double velocity[3])
+static double distance_at(const grv_flow *flow, const double position[3], double time,
+                          double velocity[3])
 {
     for (int d = 0; d < 3; d++) velocity[d] = 0;
     return flow->params.distance(flow->params.body, position, time, velocity);
 }
 
 /* Distance divided by the length of its gradient, and the unit normal. */
-static double scaled_distance(const grv_flow *flow, const double position[3], double time, double normal[3], double velocity[3])
+static double scaled_distance(const grv_flow *flow, const double position[3], double time,
+                              double normal[3], double velocity[3])
 {
     double squares = 0, unused[3];
     for (int d = 0; d < 3; d++) {
-        double low[3] = {position[0], position[1], position[2]}, high[3] = {position[0], position[1], position[2]};
+        double low[3] = {position[0], position[1], position[2]},
+               high[3] = {position[0], position[1], position[2]};
         low[d] -= gradient_step;
         high[d] += gradient_step;
-        normal[d] = (distance_at(flow, high, time, unused) - distance_at(flow, low, time, unused)) / (2 * gradient_step);
+        normal[d] = (distance_at(flow, high, time, unused) - distance_at(flow, low, time, unused)) /
+                    (2 * gradient_step);
         squares += normal[d] * normal[d];
     }
     const double length = sqrt(squares), distance = distance_at(flow, position, time, velocity);
@@ -83,7 +93,8 @@ static grv_status reserve_face(grvi_flow_faces *faces)
 }
 
 /* Coefficient and update rule of the lower face of a cell near or inside the body. */
-static grv_status measure_face(grv_flow *flow, int component, const double centre[3], double time, int64_t at)
+static grv_status measure_face(grv_flow *flow, int component, const double centre[3], double time,
+                               int64_t at)
 {
     double position[3] = {centre[0], centre[1], centre[2]}, normal[3], velocity[3];
     position[component] -= 0.5;
@@ -98,7 +109,8 @@ static grv_status measure_face(grv_flow *flow, int component, const double centr
     grvi_flow_body_face face = {.at = at, .mu0 = mu0, .constant = (1 - mu0) * velocity[component]};
     for (int d = 0; d < 3; d++) {
         if (flow->grid.n[d] == 1 || s <= -1) continue;
-        double low[3] = {position[0], position[1], position[2]}, high[3] = {position[0], position[1], position[2]};
+        double low[3] = {position[0], position[1], position[2]},
+               high[3] = {position[0], position[1], position[2]};
         double low_velocity[3], high_velocity[3];
         low[d] -= 1;
         high[d] += 1;
@@ -111,7 +123,8 @@ static grv_status measure_face(grv_flow *flow, int component, const double centr
     return GRV_OK;
 }
 
-static grv_status measure_surface(grv_flow *flow, const int64_t cell[3], const double centre[3], double time)
+static grv_status measure_surface(grv_flow *flow, const int64_t cell[3], const double centre[3],
+                                  double time)
 {
     double normal[3], velocity[3];
     const double distance = scaled_distance(flow, centre, time, normal, velocity);
@@ -133,15 +146,18 @@ static grv_status measure_cell(grv_flow *flow, const int64_t cell[3], double tim
 {
     const double centre[3] = {(double)cell[0] + 0.5, (double)cell[1] + 0.5, (double)cell[2] + 0.5};
     const int64_t at = cell[0] * flow->grid.stride[0] + cell[1] * flow->grid.stride[1] + cell[2];
-    double velocity[3], distance = INFINITY;
+    double velocity[3], distance = (double)INFINITY;
     if (flow->params.distance != NULL) {
         distance = distance_at(flow, centre, time, velocity);
-        GRV_CHECK(isfinite(distance), GRV_E_NUMERIC, "the body's distance at (%g, %g, %g), time %g is %g", centre[0], centre[1],
+        GRV_CHECK(isfinite(distance), GRV_E_NUMERIC,
+                  "the body's distance at (%g, %g, %g), time %g is %g", centre[0], centre[1],
                   centre[2], time, distance);
     }
     for (int c = 0; c < 3; c++) {
-        if (distance < measured_distance) GRV_TRY(measure_face(flow, c, centre, time, at));
-        else grvi_flow_store(flow->multigrid.level[0].face[c], flow->is_double, at, 1);
+        if (distance < measured_distance)
+            GRV_TRY(measure_face(flow, c, centre, time, at));
+        else
+            grvi_flow_store(flow->multigrid.level[0].face[c], flow->is_double, at, 1);
     }
     if (fabs(distance) < measured_distance) GRV_TRY(measure_surface(flow, cell, centre, time));
     return GRV_OK;
@@ -154,7 +170,8 @@ grv_status grvi_flow_measure(grv_flow *flow, double time)
     for (int c = 0; c < 3; c++) flow->faces[c].n = 0;
     for (int64_t i = 0; i < n[0]; i++)
         for (int64_t j = 0; j < n[1]; j++)
-            for (int64_t k = 0; k < n[2]; k++) GRV_TRY(measure_cell(flow, (const int64_t[3]){i, j, k}, time));
+            for (int64_t k = 0; k < n[2]; k++)
+                GRV_TRY(measure_cell(flow, (const int64_t[3]){i, j, k}, time));
     int64_t largest = 1;
     for (int c = 0; c < 3; c++) largest = grvi_max_i64(largest, flow->faces[c].n);
     GRV_TRY(GRVI_REALLOC(&flow->immersed, largest));
@@ -163,18 +180,19 @@ grv_status grvi_flow_measure(grv_flow *flow, double time)
 }
 
 /* All new values of a component are found before the first is written: faces read their neighbours. */
-void grvi_flow_immerse(const grv_flow *flow, void *const *first, double first_weight, void *const *second,
-                       double second_weight)
+void grvi_flow_immerse(const grv_flow *flow, void *const *first, double first_weight,
+                       void *const *second, double second_weight)
 {
     const double weight = 1 / first_weight;
     for (int c = 0; c < 3; c++) {
         const grvi_flow_faces *const faces = &flow->faces[c];
-        flow->kernels->immerse(&flow->grid, faces->face, faces->n, first[c], first_weight, second[c], second_weight,
-                               flow->immersed);
+        flow->kernels->immerse(&flow->grid, faces->face, faces->n, first[c], first_weight,
+                               second[c], second_weight, flow->immersed);
         for (int64_t m = 0; m < faces->n; m++) {
             const int64_t at = faces->face[m].at;
             const double other = grvi_flow_load(second[c], flow->is_double, at);
-            grvi_flow_store(first[c], flow->is_double, at, (1 - weight) * other + weight * flow->immersed[m]);
+            grvi_flow_store(first[c], flow->is_double, at,
+                            (1 - weight) * other + weight * flow->immersed[m]);
         }
     }
 }

@@ -23,9 +23,11 @@ void grvi_flow_boundary_apply(const grv_flow *flow, void *const *velocity)
     ghost_call call = {flow, velocity};
     grv_parallel_for(flow->params.n_threads, flow->grid.n[0], ghost_planes, &call);
     if (flow->params.has_exit) /* the exit face takes part in the ghosts of its plane */
-        flow->kernels->ghosts_in_plane(&flow->grid, 0, flow->boundary[0], velocity[0], flow->grid.n[0]);
+        flow->kernels->ghosts_in_plane(&flow->grid, 0, flow->boundary[0], velocity[0],
+                                       flow->grid.n[0]);
     for (int c = 0; c < 3; c++)
-        flow->kernels->ghosts_across(&flow->grid, c, flow->boundary[c], flow->params.has_exit, velocity[c]);
+        flow->kernels->ghosts_across(&flow->grid, c, flow->boundary[c], flow->params.has_exit,
+                                     velocity[c]);
 }
 
 void grvi_flow_exit_convect(const grv_flow *flow, const void *old, double dt, void *next)
@@ -38,9 +40,13 @@ void grvi_flow_exit_convect(const grv_flow *flow, const void *old, double dt, vo
             for (int64_t k = 0; k < g->n[2]; k++) {
                 const int64_t at = g->n[0] * g->stride[0] + j * g->stride[1] + k;
                 const double here = grvi_flow_load(old, flow->is_double, at);
-                const double value = here - speed * (here - grvi_flow_load(old, flow->is_double, at - g->stride[0]));
-                if (pass == 0) sum += value;
-                else grvi_flow_store(next, flow->is_double, at, value - sum / cells + flow->boundary[0]);
+                const double value =
+                    here - speed * (here - grvi_flow_load(old, flow->is_double, at - g->stride[0]));
+                if (pass == 0)
+                    sum += value;
+                else
+                    grvi_flow_store(next, flow->is_double, at,
+                                    value - sum / cells + flow->boundary[0]);
             }
     }
 }

@@ -22,7 +22,8 @@ static int64_t offset_of(const grv_flow *flow, int64_t i, int64_t j, int64_t k)
 static double divergence_at(const grv_flow *flow, int64_t at)
 {
     double sum = 0;
-    for (int d = 0; d < 3; d++) sum += velocity_at(flow, d, at + flow->grid.stride[d]) - velocity_at(flow, d, at);
+    for (int d = 0; d < 3; d++)
+        sum += velocity_at(flow, d, at + flow->grid.stride[d]) - velocity_at(flow, d, at);
     return sum;
 }
 
@@ -39,14 +40,16 @@ static double value_at(const grv_flow *flow, grv_flow_quantity quantity, int com
     switch (quantity) {
     case GRV_FLOW_VELOCITY: return velocity_at(flow, component, at);
     case GRV_FLOW_VORTICITY: return vorticity_at(flow, component, at);
-    case GRV_FLOW_FACE_OPEN: return grvi_flow_load(flow->multigrid.level[0].face[component], flow->is_double, at);
+    case GRV_FLOW_FACE_OPEN:
+        return grvi_flow_load(flow->multigrid.level[0].face[component], flow->is_double, at);
     case GRV_FLOW_PRESSURE: return pressure_at(flow, at);
     case GRV_FLOW_DIVERGENCE: return divergence_at(flow, at);
     }
-    return NAN;
+    return (double)NAN;
 }
 
-void grv_flow_values(const grv_flow *flow, grv_flow_quantity quantity, int component, double *values)
+void grv_flow_values(const grv_flow *flow, grv_flow_quantity quantity, int component,
+                     double *values)
 {
     const int64_t *const n = flow->grid.n;
     for (int64_t i = 0; i < n[0]; i++)
@@ -65,7 +68,8 @@ double grv_flow_kinetic_energy(const grv_flow *flow)
             for (int64_t k = 0; k < n[2]; k++)
                 for (int d = 0; d < 3; d++) {
                     const int64_t at = offset_of(flow, i, j, k);
-                    const double low = velocity_at(flow, d, at), high = velocity_at(flow, d, at + flow->grid.stride[d]);
+                    const double low = velocity_at(flow, d, at),
+                                 high = velocity_at(flow, d, at + flow->grid.stride[d]);
                     plane += (low * low + high * high) / 4;
                 }
         sum += plane;
@@ -81,7 +85,9 @@ double grv_flow_divergence(const grv_flow *flow, double *largest)
         for (int64_t j = 0; j < n[1]; j++)
             for (int64_t k = 0; k < n[2]; k++) {
                 const int64_t at = offset_of(flow, i, j, k);
-                if (!(grvi_flow_load(flow->multigrid.level[0].inverse_diagonal, flow->is_double, at) > 0)) continue;
+                if (!(grvi_flow_load(flow->multigrid.level[0].inverse_diagonal, flow->is_double,
+                                     at) > 0))
+                    continue;
                 const double value = divergence_at(flow, at);
                 squares += value * value;
                 most = fmax(most, fabs(value));
@@ -97,8 +103,8 @@ static double gradient_at(const grv_flow *flow, int c, int d, int64_t at)
 {
     const int64_t along = flow->grid.stride[d], own = flow->grid.stride[c];
     if (c == d) return velocity_at(flow, c, at + own) - velocity_at(flow, c, at);
-    return (velocity_at(flow, c, at + along) + velocity_at(flow, c, at + along + own) - velocity_at(flow, c, at - along) -
-            velocity_at(flow, c, at - along + own)) /
+    return (velocity_at(flow, c, at + along) + velocity_at(flow, c, at + along + own) -
+            velocity_at(flow, c, at - along) - velocity_at(flow, c, at - along + own)) /
            4;
 }
 
@@ -112,7 +118,9 @@ void grv_flow_surface_force(const grv_flow *flow, double pressure[3], double vis
         for (int c = 0; c < 3; c++) {
             pressure[c] -= p * s->area[c];
             for (int d = 0; d < 3; d++)
-                viscous[c] += flow->params.viscosity * (gradient_at(flow, c, d, at) + gradient_at(flow, d, c, at)) * s->area[d];
+                viscous[c] += flow->params.viscosity *
+                              (gradient_at(flow, c, d, at) + gradient_at(flow, d, c, at)) *
+                              s->area[d];
         }
     }
 }
@@ -123,11 +131,14 @@ static double momentum_flux(const grv_flow *flow, int c, int d, int64_t at)
     const int64_t across = flow->grid.stride[d], own = flow->grid.stride[c];
     const double speed = velocity_at(flow, d, at), nu = flow->params.viscosity;
     if (c == d) {
-        const double slope = (velocity_at(flow, d, at + across) - velocity_at(flow, d, at - across)) / 2;
-        return speed * speed - nu * slope + (pressure_at(flow, at) + pressure_at(flow, at - across)) / 2;
+        const double slope =
+            (velocity_at(flow, d, at + across) - velocity_at(flow, d, at - across)) / 2;
+        return speed * speed - nu * slope +
+               (pressure_at(flow, at) + pressure_at(flow, at - across)) / 2;
     }
     const double high = (velocity_at(flow, c, at) + velocity_at(flow, c, at + own)) / 2;
-    const double low = (velocity_at(flow, c, at - across) + velocity_at(flow, c, at - across + own)) / 2;
+    const double low =
+        (velocity_at(flow, c, at - across) + velocity_at(flow, c, at - across + own)) / 2;
     return speed * (high + low) / 2 - nu * (high - low);
 }
 
@@ -146,7 +157,8 @@ static void balance(const grv_flow *flow, double momentum[3], double inflow[3])
                 }
         for (int d = 0; d < 3; d++) {
             const int e = (d + 1) % 3, f = (d + 2) % 3;
-            if (flow->grid.periodic[d] && v->high[d] - v->low[d] == flow->grid.n[d]) continue; /* it is its own neighbour */
+            if (flow->grid.periodic[d] && v->high[d] - v->low[d] == flow->grid.n[d])
+                continue; /* it is its own neighbour */
             for (int64_t p = v->low[e]; p < v->high[e]; p++)
                 for (int64_t q = v->low[f]; q < v->high[f]; q++) {
                     const int64_t row = p * s[e] + q * s[f];
@@ -163,7 +175,8 @@ void grvi_flow_control_volume_update(grv_flow *flow, double dt)
     double momentum[3], inflow[3];
     balance(flow, momentum, inflow);
     for (int c = 0; c < 3; c++) {
-        if (dt > 0) v->force[c] = (inflow[c] + v->inflow[c]) / 2 - (momentum[c] - v->momentum[c]) / dt;
+        if (dt > 0)
+            v->force[c] = (inflow[c] + v->inflow[c]) / 2 - (momentum[c] - v->momentum[c]) / dt;
         v->momentum[c] = momentum[c];
         v->inflow[c] = inflow[c];
     }
@@ -176,8 +189,9 @@ grv_status grv_flow_control_volume_set(grv_flow *flow, const int64_t low[3], con
         const int64_t n = flow->grid.n[d];
         const bool is_whole = flow->grid.periodic[d] && low[d] == 0 && high[d] == n;
         GRV_CHECK(is_whole || (low[d] >= 1 && low[d] < high[d] && high[d] <= n - 1), GRV_E_ARG,
-                  "control volume: direction %d must be within 1..%lld (or whole where periodic), got %lld..%lld", d,
-                  (long long)n - 1, (long long)low[d], (long long)high[d]);
+                  "control volume: direction %d must be within 1..%lld (or whole where periodic), "
+                  "got %lld..%lld",
+                  d, (long long)n - 1, (long long)low[d], (long long)high[d]);
     }
     grvi_flow_control_volume *const v = &flow->control;
     *v = (grvi_flow_control_volume){.is_set = true};
@@ -191,7 +205,8 @@ grv_status grv_flow_control_volume_set(grv_flow *flow, const int64_t low[3], con
 
 grv_status grv_flow_control_volume_force(const grv_flow *flow, double force[3])
 {
-    GRV_CHECK(flow->control.has_force, GRV_E_ARG, "no control volume was set, or no step was made since it was");
+    GRV_CHECK(flow->control.has_force, GRV_E_ARG,
+              "no control volume was set, or no step was made since it was");
     for (int c = 0; c < 3; c++) force[c] = flow->control.force[c];
     return GRV_OK;
 }

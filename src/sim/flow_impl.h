@@ -29,18 +29,19 @@ struct grv_flow {
     const grvi_flow_kernels *kernels;
     bool is_double;
     grvi_flow_grid grid;
-    grvi_multigrid multigrid;   /* holds the face coefficients mu0 and, in level 0's x, the scaled pressure */
-    double pressure_factor;     /* pressure = pressure_factor x */
-    void *fields;               /* memory of the six velocity fields */
-    void *velocity[3];          /* at the present time; during a step u0, then the result */
+    grvi_multigrid
+        multigrid; /* holds the face coefficients mu0 and, in level 0's x, the scaled pressure */
+    double pressure_factor; /* pressure = pressure_factor x */
+    void *fields;           /* memory of the six velocity fields */
+    void *velocity[3];      /* at the present time; during a step u0, then the result */
     void *predicted[3];
-    void *scratch;              /* of the convection kernel, per thread */
-    double *plane_value;        /* [n0] one number a plane */
-    grvi_flow_faces faces[3];   /* near the body, per component */
-    double *immersed;           /* [largest of faces[].n] */
+    void *scratch;            /* of the convection kernel, per thread */
+    double *plane_value;      /* [n0] one number a plane */
+    grvi_flow_faces faces[3]; /* near the body, per component */
+    double *immersed;         /* [largest of faces[].n] */
     grvi_flow_surface_cell *surface;
     int64_t n_surface, surface_capacity;
-    double boundary[3];         /* boundary velocity at the present time */
+    double boundary[3]; /* boundary velocity at the present time */
     grvi_flow_control_volume control;
     grv_flow_state state;
 };
@@ -48,8 +49,8 @@ struct grv_flow {
 /* flow_body.c: measures the body at a time and updates coefficients. Errors: GRV_E_NOMEM, GRV_E_NUMERIC (distance not finite) */
 grv_status grvi_flow_measure(grv_flow *flow, double time) GRV_MUST_CHECK;
 /* u = BDIM of the body with f = first_weight first + second_weight second, component by component; result in `first`. */
-void grvi_flow_immerse(const grv_flow *flow, void *const *first, double first_weight, void *const *second,
-                       double second_weight);
+void grvi_flow_immerse(const grv_flow *flow, void *const *first, double first_weight,
+                       void *const *second, double second_weight);
 
 /* flow_boundary.c: ghosts and boundary faces of a velocity. exit_is_set: the exit face holds its values already. */
 void grvi_flow_boundary_apply(const grv_flow *flow, void *const *velocity);

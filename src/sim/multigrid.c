@@ -41,8 +41,9 @@ static void place_fields(grvi_multigrid *mg)
     int64_t at = 0;
     for (int l = 0; l < mg->n_levels; l++) {
         grvi_flow_level *const level = &mg->level[l];
-        void **const fields[FIELDS_PER_LEVEL] = {&level->x,       &level->rhs,     &level->residual,        &level->face[0],
-                                                 &level->face[1], &level->face[2], &level->inverse_diagonal};
+        void **const fields[FIELDS_PER_LEVEL] = {
+            &level->x,       &level->rhs,     &level->residual,        &level->face[0],
+            &level->face[1], &level->face[2], &level->inverse_diagonal};
         /* only the finest level, which starts from a guess, has a use for a residual of its own */
         for (int f = 0; f < FIELDS_PER_LEVEL; f++) {
             if (fields[f] == &level->residual && l > 0) continue;
@@ -53,7 +54,8 @@ static void place_fields(grvi_multigrid *mg)
 }
 
 /* Grids of all levels, and the numbers of elements of all fields and of rows; false if a size overflows. */
-static bool plan_levels(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3], int64_t *elements, int64_t *rows)
+static bool plan_levels(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3],
+                        int64_t *elements, int64_t *rows)
 {
     int64_t cells[3] = {n[0], n[1], n[2]}, width[3] = {1, 1, 1};
     bool more = true;
@@ -61,7 +63,8 @@ static bool plan_levels(grvi_multigrid *mg, const int64_t n[3], const bool perio
     for (mg->n_levels = 0; more && mg->n_levels < GRVI_MULTIGRID_LEVELS; mg->n_levels++) {
         grvi_flow_grid *const grid = &mg->level[mg->n_levels].grid;
         if (!grvi_flow_grid_init(grid, cells, periodic, mg->options.is_double)) return false;
-        *elements += (mg->n_levels == 0 ? FIELDS_PER_LEVEL : FIELDS_PER_LEVEL - 1) * grid->n_elements;
+        *elements +=
+            (mg->n_levels == 0 ? FIELDS_PER_LEVEL : FIELDS_PER_LEVEL - 1) * grid->n_elements;
         *rows += grid->n[0] * grid->n[1];
         more = grvi_multigrid_coarsen(grid->n, width, cells);
         for (int d = 0; d < 3; d++) width[d] *= grid->n[d] / cells[d];
@@ -69,7 +72,8 @@ static bool plan_levels(grvi_multigrid *mg, const int64_t n[3], const bool perio
     return true;
 }
 
-int64_t grvi_multigrid_bytes(const int64_t n[3], const bool periodic[3], const grvi_multigrid_options *options)
+int64_t grvi_multigrid_bytes(const int64_t n[3], const bool periodic[3],
+                             const grvi_multigrid_options *options)
 {
     grvi_multigrid mg = {.options = *options};
     int64_t elements = 0, rows = 0;
@@ -79,16 +83,19 @@ int64_t grvi_multigrid_bytes(const int64_t n[3], const bool periodic[3], const g
            grvi_coarsest_work(&mg.level[mg.n_levels - 1].grid) * (int64_t)sizeof(double);
 }
 
-grv_status grvi_multigrid_init(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3], grvi_isa isa,
-                               const grvi_multigrid_options *options)
+grv_status grvi_multigrid_init(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3],
+                               grvi_isa isa, const grvi_multigrid_options *options)
 {
     grv_status status = GRV_OK;
     int64_t elements = 0, rows = 0;
-    *mg = (grvi_multigrid){.options = *options, .kernels = grvi_flow_kernels_for(isa, options->is_double)};
+    *mg = (grvi_multigrid){.options = *options,
+                           .kernels = grvi_flow_kernels_for(isa, options->is_double)};
     GRV_ASSERT(options->half_sweeps >= 1 && options->half_sweeps <= GRVI_MULTIGRID_MAX_HALF_SWEEPS);
     GRV_CHECK(plan_levels(mg, n, periodic, &elements, &rows), GRV_E_NOMEM,
-              "a grid of %lld x %lld x %lld cells is too large to be addressed", (long long)n[0], (long long)n[1], (long long)n[2]);
-    GRV_TRY_GOTO(grvi_calloc(elements, options->is_double ? sizeof(double) : sizeof(float), &mg->fields));
+              "a grid of %lld x %lld x %lld cells is too large to be addressed", (long long)n[0],
+              (long long)n[1], (long long)n[2]);
+    GRV_TRY_GOTO(
+        grvi_calloc(elements, options->is_double ? sizeof(double) : sizeof(float), &mg->fields));
     GRV_TRY_GOTO(GRVI_CALLOC(&mg->ranges, rows));
     GRV_TRY_GOTO(GRVI_CALLOC(&mg->sums, n[0]));
     GRV_TRY_GOTO(GRVI_CALLOC(&mg->coarsest, grvi_coarsest_work(&mg->level[mg->n_levels - 1].grid)));
@@ -122,8 +129,11 @@ static void close_faces(const grvi_flow_level *level, bool is_double)
         const int e = (d + 1) % 3, f = (d + 2) % 3;
         for (int64_t p = 0; p < g->n[e]; p++) {
             for (int64_t q = 0; q < g->n[f]; q++) {
-                const int64_t low = p * g->stride[e] + q * g->stride[f], high = low + g->n[d] * g->stride[d];
-                const double value = g->periodic[d] && g->n[d] > 1 ? grvi_flow_load(level->face[d], is_double, low) : 0;
+                const int64_t low = p * g->stride[e] + q * g->stride[f],
+                              high = low + g->n[d] * g->stride[d];
+                const double value = g->periodic[d] && g->n[d] > 1
+                                         ? grvi_flow_load(level->face[d], is_double, low)
+                                         : 0;
                 grvi_flow_store(level->face[d], is_double, low, value);
                 grvi_flow_store(level->face[d], is_double, high, value);
             }
@@ -143,15 +153,27 @@ static void coarsen_faces(const grvi_flow_level *fine, grvi_flow_level *coarse, 
         for (int64_t i = 0; i < c->n[0]; i++)
             for (int64_t j = 0; j < c->n[1]; j++)
                 for (int64_t k = 0; k < c->n[2]; k++) {
-                    const int64_t at = ratio[0] * i * f->stride[0] + ratio[1] * j * f->stride[1] + ratio[2] * k;
+                    const int64_t at =
+                        ratio[0] * i * f->stride[0] + ratio[1] * j * f->stride[1] + ratio[2] * k;
                     double sum = 0;
                     for (int64_t p = 0; p < ratio[a]; p++)
                         for (int64_t q = 0; q < ratio[b]; q++)
-                            sum += grvi_flow_load(fine->face[d], is_double, at + p * f->stride[a] + q * f->stride[b]);
-                    grvi_flow_store(coarse->face[d], is_double, i * c->stride[0] + j * c->stride[1] + k,
+                            sum += grvi_flow_load(fine->face[d], is_double,
+                                                  at + p * f->stride[a] + q * f->stride[b]);
+                    grvi_flow_store(coarse->face[d], is_double,
+                                    i * c->stride[0] + j * c->stride[1] + k,
                                     sum / (double)ratio[d]);
                 }
     }
+}
+
+/* Shortens a run to whole vectors, so that neither it nor what is left of the row ends in single cells; none if too short to pay. */
+static grvi_flow_range whole_vectors(grvi_flow_range run, int64_t n)
+{
+    enum { VECTOR = 8, SHORTEST = 16 };
+    const int32_t begin = (run.begin + VECTOR - 1) / VECTOR * VECTOR;
+    const int32_t end = run.end == n ? run.end : run.end / VECTOR * VECTOR;
+    return end - begin < SHORTEST ? (grvi_flow_range){0, 0} : (grvi_flow_range){begin, end};
 }
 
 /* The longest run of cells of a row whose six coefficients are the uniform ones, and the inverse diagonals of the row. */
@@ -168,14 +190,15 @@ static grvi_flow_range scan_row(const grvi_flow_level *level, bool is_double, in
             const double low = grvi_flow_load(level->face[d], is_double, at);
             const double high = grvi_flow_load(level->face[d], is_double, at + g->stride[d]);
             sum += low + high;
-            is_open = is_open && fabs(low - level->uniform[d]) <= 0 && fabs(high - level->uniform[d]) <= 0;
+            is_open = is_open && fabs(low - level->uniform[d]) <= 0 &&
+                      fabs(high - level->uniform[d]) <= 0;
         }
         grvi_flow_store(level->inverse_diagonal, is_double, at, sum > 1e-6 * normal ? 1 / sum : 0);
         if (!is_open) run.begin = (int32_t)(k + 1);
         run.end = (int32_t)(k + 1);
         if (run.end - run.begin > best.end - best.begin) best = run;
     }
-    return best;
+    return whole_vectors(best, g->n[2]);
 }
 
 static void scan_level(grvi_flow_level *level, grvi_flow_range *open, bool is_double)
@@ -224,7 +247,8 @@ static void restrict_planes(void *argument, int thread, int64_t begin, int64_t e
 {
     const plane_call *const call = argument;
     (void)thread;
-    for (int64_t i = begin; i < end; i++) call->mg->kernels->restrict_sum(call->level, call->values, call->other, i);
+    for (int64_t i = begin; i < end; i++)
+        call->mg->kernels->restrict_sum(call->level, call->values, call->other, i);
 }
 
 static void residual_planes(void *argument, int thread, int64_t begin, int64_t end)
@@ -232,7 +256,8 @@ static void residual_planes(void *argument, int thread, int64_t begin, int64_t e
     const plane_call *const call = argument;
     (void)thread;
     for (int64_t i = begin; i < end; i++)
-        call->mg->kernels->residual(call->level, call->velocity, call->scale, i, &call->mg->sums[i]);
+        call->mg->kernels->residual(call->level, call->velocity, call->scale, i,
+                                    &call->mg->sums[i]);
 }
 
 static void shift_planes(void *argument, int thread, int64_t begin, int64_t end)
@@ -247,30 +272,39 @@ static void climb_stage(void *argument, int stage, int64_t plane)
 {
     const plane_call *const call = argument;
     const grvi_flow_kernels *const kernels = call->mg->kernels;
-    if (stage == 0) kernels->prolong(call->level, call->other, call->scale, plane);
-    else if (stage <= call->mg->options.half_sweeps) kernels->half_sweep(call->level, (stage - 1) & 1, plane);
-    else kernels->residual(call->level, NULL, 1, plane, &call->mg->sums[plane]);
+    if (stage == 0)
+        kernels->prolong(call->level, call->other, call->scale, plane);
+    else if (stage <= call->mg->options.half_sweeps)
+        kernels->half_sweep(call->level, (stage - 1) & 1, plane);
+    else
+        kernels->residual(call->level, NULL, 1, plane, &call->mg->sums[plane]);
 }
 
 static void run_cycle(const grvi_multigrid *mg, double scale)
 {
     for (int l = 0; l + 1 < mg->n_levels; l++) {
         const grvi_flow_level *const fine = &mg->level[l], *const coarse = &mg->level[l + 1];
-        plane_call call = {.mg = mg, .level = fine, .other = coarse, .values = l == 0 ? fine->residual : fine->rhs};
+        plane_call call = {.mg = mg,
+                           .level = fine,
+                           .other = coarse,
+                           .values = l == 0 ? fine->residual : fine->rhs};
         grv_parallel_for(threads_for(mg, &coarse->grid), coarse->grid.n[0], restrict_planes, &call);
     }
     const grvi_flow_level *const last = &mg->level[mg->n_levels - 1];
     const bool is_alone = mg->n_levels == 1;
-    grvi_coarsest_solve(last, mg->options.is_double, is_alone ? last->residual : last->rhs, is_alone ? scale : 0, mg->coarsest);
+    grvi_coarsest_solve(last, mg->options.is_double, is_alone ? last->residual : last->rhs,
+                        is_alone ? scale : 0, mg->coarsest);
     if (is_alone) {
         plane_call call = {.mg = mg, .level = last, .scale = 1};
         residual_planes(&call, 0, 0, last->grid.n[0]);
     }
     for (int l = mg->n_levels - 2; l >= 0; l--) {
         const grvi_flow_level *const fine = &mg->level[l];
-        plane_call call = {.mg = mg, .level = fine, .other = &mg->level[l + 1], .scale = l == 0 ? scale : 0};
+        plane_call call = {
+            .mg = mg, .level = fine, .other = &mg->level[l + 1], .scale = l == 0 ? scale : 0};
         const int n_stages = 1 + mg->options.half_sweeps + (l == 0);
-        grvi_wavefront_run(threads_for(mg, &fine->grid), fine->grid.n[0], fine->grid.periodic[0], n_stages, climb_stage, &call);
+        grvi_wavefront_run(threads_for(mg, &fine->grid), fine->grid.n[0], fine->grid.periodic[0],
+                           n_stages, climb_stage, &call);
     }
 }
 
@@ -286,7 +320,8 @@ static grvi_flow_sums total_of(const grvi_multigrid *mg)
 }
 
 /* The first residual. A right side whose sum is not zero has no solution: its mean is taken away where it would be noticed. */
-static grvi_flow_sums begin_solve(const grvi_multigrid *mg, const void *const *velocity, double scale)
+static grvi_flow_sums begin_solve(const grvi_multigrid *mg, const void *const *velocity,
+                                  double scale)
 {
     const grvi_flow_level *const finest = &mg->level[0];
     const int n_threads = threads_for(mg, &finest->grid);
@@ -303,24 +338,29 @@ static grvi_flow_sums begin_solve(const grvi_multigrid *mg, const void *const *v
     return total_of(mg);
 }
 
-grv_status grvi_multigrid_solve(grvi_multigrid *mg, const void *const *velocity, double scale, double noise,
-                                grvi_multigrid_result *result)
+grv_status grvi_multigrid_solve(grvi_multigrid *mg, const void *const *velocity, double scale,
+                                double noise, grvi_multigrid_result *result)
 {
     const grvi_multigrid_options *const o = &mg->options;
     const grvi_flow_sums first = begin_solve(mg, velocity, scale);
-    *result = (grvi_multigrid_result){.rhs_norm = sqrt(first.rhs_squares), .residual_norm = sqrt(first.residual_squares)};
-    const double goal = fmax(o->tolerance * result->rhs_norm, noise * sqrt((double)mg->n_open_cells));
+    *result = (grvi_multigrid_result){.rhs_norm = sqrt(first.rhs_squares),
+                                      .residual_norm = sqrt(first.residual_squares)};
+    const double goal =
+        fmax(o->tolerance * result->rhs_norm, noise * sqrt((double)mg->n_open_cells));
     int slow_cycles = 0;
     while (isfinite(result->residual_norm) && isfinite(result->rhs_norm)) {
         run_cycle(mg, result->cycles == 0 ? scale : 1);
         result->cycles++;
         const double before = result->residual_norm;
         result->residual_norm = sqrt(total_of(mg).residual_squares);
-        if (o->fixed_cycles > 0 ? result->cycles >= o->fixed_cycles : result->residual_norm <= goal) return GRV_OK;
+        if (o->fixed_cycles > 0 ? result->cycles >= o->fixed_cycles : result->residual_norm <= goal)
+            return GRV_OK;
         slow_cycles = result->residual_norm > 0.9 * before ? slow_cycles + 1 : 0;
         result->stagnated = slow_cycles == 2;
-        if (o->fixed_cycles <= 0 && (result->stagnated || result->cycles >= o->max_cycles)) return GRV_OK;
+        if (o->fixed_cycles <= 0 && (result->stagnated || result->cycles >= o->max_cycles))
+            return GRV_OK;
     }
-    GRV_FAIL(GRV_E_NUMERIC, "the pressure equation has a residual of %g for a right side of %g after %d cycles",
+    GRV_FAIL(GRV_E_NUMERIC,
+             "the pressure equation has a residual of %g for a right side of %g after %d cycles",
              result->residual_norm, result->rhs_norm, result->cycles);
 }

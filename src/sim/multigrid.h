@@ -17,10 +17,10 @@ enum { GRVI_MULTIGRID_LEVELS = 32, GRVI_MULTIGRID_MAX_HALF_SWEEPS = 16 };
 typedef struct grvi_multigrid_options {
     bool is_double;
     int n_threads;
-    int half_sweeps;   /* a level and cycle, 1 to GRVI_MULTIGRID_MAX_HALF_SWEEPS */
+    int half_sweeps; /* a level and cycle, 1 to GRVI_MULTIGRID_MAX_HALF_SWEEPS */
     int max_cycles;
-    int fixed_cycles;  /* exactly that many, without looking at the residual, where positive */
-    double tolerance;  /* ||residual|| <= tolerance ||rhs|| */
+    int fixed_cycles; /* exactly that many, without looking at the residual, where positive */
+    double tolerance; /* ||residual|| <= tolerance ||rhs|| */
 } grvi_multigrid_options;
 
 typedef struct grvi_multigrid_result {
@@ -46,12 +46,13 @@ typedef struct grvi_multigrid {
 bool grvi_multigrid_coarsen(const int64_t n[3], const int64_t width[3], int64_t coarse[3]);
 
 /* Bytes that grvi_multigrid_init takes. */
-int64_t grvi_multigrid_bytes(const int64_t n[3], const bool periodic[3], const grvi_multigrid_options *options);
+int64_t grvi_multigrid_bytes(const int64_t n[3], const bool periodic[3],
+                             const grvi_multigrid_options *options);
 
 /* Takes the memory of all levels. level[0].face[] is then the caller's to fill, grvi_multigrid_update to be called after.
  * Errors: GRV_E_NOMEM. grvi_multigrid_fini is allowed on a zeroed object. */
-grv_status grvi_multigrid_init(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3], grvi_isa isa,
-                               const grvi_multigrid_options *options) GRV_MUST_CHECK;
+grv_status grvi_multigrid_init(grvi_multigrid *mg, const int64_t n[3], const bool periodic[3],
+                               grvi_isa isa, const grvi_multigrid_options *options) GRV_MUST_CHECK;
 void grvi_multigrid_fini(grvi_multigrid *mg);
 
 /* Derives everything from level[0].face: closes walls and directions of one cell, coarse coefficients, diagonals. */
@@ -61,7 +62,7 @@ void grvi_multigrid_update(grvi_multigrid *mg);
  * @param velocity  rhs is its divergence (ghosts filled); NULL: rhs is what level[0].rhs holds
  * @param noise  residual of one cell, root mean square, that cannot be told from rounding; 0 if not known
  * Errors: GRV_E_NUMERIC when a number is not finite. */
-grv_status grvi_multigrid_solve(grvi_multigrid *mg, const void *const *velocity, double scale, double noise,
-                                grvi_multigrid_result *result) GRV_MUST_CHECK;
+grv_status grvi_multigrid_solve(grvi_multigrid *mg, const void *const *velocity, double scale,
+                                double noise, grvi_multigrid_result *result) GRV_MUST_CHECK;
 
 #endif

@@ -13,7 +13,10 @@ typedef struct wave {
     void *argument;
 } wave;
 
-static int64_t chunk_start(const wave *w, int64_t chunk) { return w->n_planes * chunk / w->n_chunks; }
+static int64_t chunk_start(const wave *w, int64_t chunk)
+{
+    return w->n_planes * chunk / w->n_chunks;
+}
 
 static void run_chunks(void *argument, int thread, int64_t first, int64_t last)
 {
@@ -21,11 +24,13 @@ static void run_chunks(void *argument, int thread, int64_t first, int64_t last)
     (void)thread;
     for (int64_t chunk = first; chunk < last; chunk++) {
         const int64_t begin = chunk_start(w, chunk), end = chunk_start(w, chunk + 1);
-        const bool cut_below = w->is_ring || chunk > 0, cut_above = w->is_ring || chunk + 1 < w->n_chunks;
+        const bool cut_below = w->is_ring || chunk > 0,
+                   cut_above = w->is_ring || chunk + 1 < w->n_chunks;
         for (int64_t front = begin; front < end + w->n_stages; front++) {
             for (int s = 0; s < w->n_stages; s++) {
                 const int64_t plane = front - s;
-                const int64_t lowest = begin + (cut_below ? s + 1 : 0), highest = end - 1 - (cut_above ? s + 1 : 0);
+                const int64_t lowest = begin + (cut_below ? s + 1 : 0),
+                              highest = end - 1 - (cut_above ? s + 1 : 0);
                 if (plane >= lowest && plane <= highest) w->body(w->argument, s, plane);
             }
         }
@@ -44,10 +49,11 @@ static void run_wedges(void *argument, int thread, int64_t first, int64_t last)
     }
 }
 
-void grvi_wavefront_run(int n_threads, int64_t n_planes, bool is_ring, int n_stages, grvi_wavefront_body *body,
-                        void *argument)
+void grvi_wavefront_run(int n_threads, int64_t n_planes, bool is_ring, int n_stages,
+                        grvi_wavefront_body *body, void *argument)
 {
-    const int64_t shortest = 2 * n_stages + 2; /* chunk in which the wedges of both cuts keep a plane between them */
+    const int64_t shortest =
+        2 * n_stages + 2; /* chunk in which the wedges of both cuts keep a plane between them */
     const int64_t chunks = grvi_max_i64(1, grvi_min_i64(n_threads, n_planes / shortest));
     wave w = {n_planes, n_stages, (int)chunks, is_ring, body, argument};
     if (is_ring && n_planes < shortest) { /* too short for a wavefront: stage after stage */

@@ -11,7 +11,7 @@ typedef void grvi_wavefront_body(void *argument, int stage, int64_t plane);
 /* Runs stages 0..n_stages-1 on planes 0..n_planes-1, which form a ring where is_ring, with at most n_threads threads.
  * No two threads touch neighbouring planes at the same time. Of two planes that are neighbours around the end, the last one is first in
  * every stage; apart from that, bodies whose stages have no order give the same result for any number of threads. */
-void grvi_wavefront_run(int n_threads, int64_t n_planes, bool is_ring, int n_stages, grvi_wavefront_body *body,
-                        void *argument);
+void grvi_wavefront_run(int n_threads, int64_t n_planes, bool is_ring, int n_stages,
+                        grvi_wavefront_body *body, void *argument);
 
 #endif

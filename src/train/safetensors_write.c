@@ -32,8 +32,8 @@ struct grv_safetensors_writer {
     bool published;
     int64_t n_tensors, n_texts;
     int64_t data_bytes; /* of all tensors */
-    declared *tensors; /* [n_tensors] */
-    text_pair *texts;  /* [n_texts] */
+    declared *tensors;  /* [n_tensors] */
+    text_pair *texts;   /* [n_texts] */
 };
 
 grv_status grv_safetensors_writer_create(const char *path, grv_safetensors_writer **writer)
@@ -45,43 +45,55 @@ grv_status grv_safetensors_writer_create(const char *path, grv_safetensors_write
     return status;
 }
 
-static grv_status require_open_for_declarations(const grv_safetensors_writer *writer, const char *what)
+static grv_status require_open_for_declarations(const grv_safetensors_writer *writer,
+                                                const char *what)
 {
-    GRV_CHECK(writer->fd < 0 && !writer->published, GRV_E_ARG, "%s: '%s' is declared after the first write", writer->path, what);
+    GRV_CHECK(writer->fd < 0 && !writer->published, GRV_E_ARG,
+              "%s: '%s' is declared after the first write", writer->path, what);
     return GRV_OK;
 }
 
-grv_status grv_safetensors_writer_set_metadata(grv_safetensors_writer *writer, const char *key, const char *value)
+grv_status grv_safetensors_writer_set_metadata(grv_safetensors_writer *writer, const char *key,
+                                               const char *value)
 {
     GRV_TRY(require_open_for_declarations(writer, key));
     for (int64_t i = 0; i < writer->n_texts; i++)
-        GRV_CHECK(strcmp(writer->texts[i].key, key) != 0, GRV_E_ARG, "%s: metadata '%s' are set twice", writer->path, key);
+        GRV_CHECK(strcmp(writer->texts[i].key, key) != 0, GRV_E_ARG,
+                  "%s: metadata '%s' are set twice", writer->path, key);
     GRV_TRY(GRVI_REALLOC(&writer->texts, writer->n_texts + 1));
     text_pair *const text = &writer->texts[writer->n_texts];
     GRV_TRY(grvi_strdup(key, &text->key));
     const grv_status status = grvi_strdup(value, &text->value);
-    if (status == GRV_OK) writer->n_texts++;
-    else grv_free(text->key);
+    if (status == GRV_OK)
+        writer->n_texts++;
+    else
+        grv_free(text->key);
     return status;
 }
 
-grv_status grv_safetensors_writer_declare(grv_safetensors_writer *writer, const char *name, grv_safetensors_dtype dtype, int n_dims,
+grv_status grv_safetensors_writer_declare(grv_safetensors_writer *writer, const char *name,
+                                          grv_safetensors_dtype dtype, int n_dims,
                                           const int64_t *shape, int64_t *index)
 {
     GRV_TRY(require_open_for_declarations(writer, name));
-    GRV_CHECK(name[0] != '\0' && strcmp(name, "__metadata__") != 0, GRV_E_ARG, "%s: a tensor cannot be called '%s'", writer->path, name);
-    GRV_CHECK(n_dims >= 0 && n_dims <= GRV_SAFETENSORS_MAX_DIMS, GRV_E_ARG, "%s: tensor '%s': 0 to %d dimensions expected, %d found",
-              writer->path, name, GRV_SAFETENSORS_MAX_DIMS, n_dims);
-    declared entry = {.tensor = {.dtype = dtype, .n_dims = n_dims, .bytes = grv_safetensors_dtype_bytes(dtype)}};
+    GRV_CHECK(name[0] != '\0' && strcmp(name, "__metadata__") != 0, GRV_E_ARG,
+              "%s: a tensor cannot be called '%s'", writer->path, name);
+    GRV_CHECK(n_dims >= 0 && n_dims <= GRV_SAFETENSORS_MAX_DIMS, GRV_E_ARG,
+              "%s: tensor '%s': 0 to %d dimensions expected, %d found", writer->path, name,
+              GRV_SAFETENSORS_MAX_DIMS, n_dims);
+    declared entry = {
+        .tensor = {.dtype = dtype, .n_dims = n_dims, .bytes = grv_safetensors_dtype_bytes(dtype)}};
     for (int d = 0; d < n_dims; d++) {
-        GRV_CHECK(shape[d] >= 0 && grvi_mul_i64(entry.tensor.bytes, shape[d], &entry.tensor.bytes), GRV_E_ARG,
-                  "%s: tensor '%s': shape[%d] = %lld", writer->path, name, d, (long long)shape[d]);
+        GRV_CHECK(shape[d] >= 0 && grvi_mul_i64(entry.tensor.bytes, shape[d], &entry.tensor.bytes),
+                  GRV_E_ARG, "%s: tensor '%s': shape[%d] = %lld", writer->path, name, d,
+                  (long long)shape[d]);
         entry.tensor.shape[d] = shape[d];
     }
-    GRV_CHECK(entry.tensor.bytes <= INT64_MAX / 2 - writer->data_bytes, GRV_E_ARG, "%s: with tensor '%s' the file has too many bytes",
-              writer->path, name);
+    GRV_CHECK(entry.tensor.bytes <= INT64_MAX / 2 - writer->data_bytes, GRV_E_ARG,
+              "%s: with tensor '%s' the file has too many bytes", writer->path, name);
     for (int64_t i = 0; i < writer->n_tensors; i++)
-        GRV_CHECK(strcmp(writer->tensors[i].tensor.name, name) != 0, GRV_E_ARG, "%s: tensor '%s' is declared twice", writer->path, name);
+        GRV_CHECK(strcmp(writer->tensors[i].tensor.name, name) != 0, GRV_E_ARG,
+                  "%s: tensor '%s' is declared twice", writer->path, name);
     GRV_TRY(GRVI_REALLOC(&writer->tensors, writer->n_tensors + 1));
     GRV_TRY(grvi_strdup(name, &entry.name));
     entry.tensor.name = entry.name;
@@ -142,18 +154,21 @@ static grv_status print_header(const grv_safetensors_writer *writer, grvi_text *
     grvi_json_end_object(&json);
     grvi_text_append_n(out, blanks, grvi_round_up(out->n, ALIGNMENT) - out->n);
     GRV_TRY(grvi_text_status(out));
-    for (int i = 0; i < LENGTH_BYTES; i++) out->data[i] = (char)((uint64_t)(out->n - LENGTH_BYTES) >> (8 * i) & 0xFF);
+    for (int i = 0; i < LENGTH_BYTES; i++)
+        out->data[i] = (char)((uint64_t)(out->n - LENGTH_BYTES) >> (8 * i) & 0xFF);
     return GRV_OK;
 }
 
-static grv_status write_at(const grv_safetensors_writer *writer, int64_t offset, int64_t bytes, const void *data)
+static grv_status write_at(const grv_safetensors_writer *writer, int64_t offset, int64_t bytes,
+                           const void *data)
 {
     int64_t done = 0;
     while (done < bytes) {
         const size_t n = (size_t)grvi_min_i64(bytes - done, (int64_t)1 << 30);
         const ssize_t k = pwrite(writer->fd, (const char *)data + done, n, (off_t)(offset + done));
         if (k < 0 && errno == EINTR) continue;
-        GRV_CHECK(k > 0, GRV_E_IO, "write %s at byte %lld: %s", writer->path, (long long)(offset + done), strerror(errno));
+        GRV_CHECK(k > 0, GRV_E_IO, "write %s at byte %lld: %s", writer->path,
+                  (long long)(offset + done), strerror(errno));
         done += k;
     }
     return GRV_OK;
@@ -176,11 +191,13 @@ static grv_status begin_file(grv_safetensors_writer *writer)
     place_tensors(writer);
     GRV_TRY_GOTO(print_header(writer, &header));
     writer->aside.n = 0;
-    grvi_text_printf(&writer->aside, "%s.partial-%ld-%u", writer->path, (long)getpid(), atomic_fetch_add(&counter, 1U));
+    grvi_text_printf(&writer->aside, "%s.partial-%ld-%u", writer->path, (long)getpid(),
+                     atomic_fetch_add(&counter, 1U));
     GRV_TRY_GOTO(grvi_text_status(&writer->aside));
     writer->fd = open(writer->aside.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     GRV_CHECK_GOTO(writer->fd >= 0, GRV_E_IO, "create %s: %s", writer->aside.data, strerror(errno));
-    for (int64_t i = 0; i < writer->n_tensors; i++) writer->tensors[i].tensor.file_offset += header.n;
+    for (int64_t i = 0; i < writer->n_tensors; i++)
+        writer->tensors[i].tensor.file_offset += header.n;
     status = write_at(writer, 0, header.n, header.data);
 done:
     grvi_text_fini(&header);
@@ -188,14 +205,18 @@ done:
     return status;
 }
 
-grv_status grv_safetensors_writer_write(grv_safetensors_writer *writer, int64_t index, int64_t offset, int64_t bytes, const void *data)
+grv_status grv_safetensors_writer_write(grv_safetensors_writer *writer, int64_t index,
+                                        int64_t offset, int64_t bytes, const void *data)
 {
     GRV_CHECK(index >= 0 && index < writer->n_tensors && !writer->published, GRV_E_ARG,
-              "%s: tensor %lld of %lld cannot be written", writer->path, (long long)index, (long long)writer->n_tensors);
+              "%s: tensor %lld of %lld cannot be written", writer->path, (long long)index,
+              (long long)writer->n_tensors);
     declared *const entry = &writer->tensors[index];
-    GRV_CHECK(offset >= 0 && bytes >= 0 && offset <= entry->tensor.bytes && bytes <= entry->tensor.bytes - offset, GRV_E_ARG,
-              "%s: tensor '%s' has %lld bytes, %lld from byte %lld were given", writer->path, entry->tensor.name,
-              (long long)entry->tensor.bytes, (long long)bytes, (long long)offset);
+    GRV_CHECK(offset >= 0 && bytes >= 0 && offset <= entry->tensor.bytes &&
+                  bytes <= entry->tensor.bytes - offset,
+              GRV_E_ARG, "%s: tensor '%s' has %lld bytes, %lld from byte %lld were given",
+              writer->path, entry->tensor.name, (long long)entry->tensor.bytes, (long long)bytes,
+              (long long)offset);
     if (writer->fd < 0) GRV_TRY(begin_file(writer));
     GRV_TRY(write_at(writer, entry->tensor.file_offset + offset, bytes, data));
     entry->written += bytes;
@@ -207,16 +228,20 @@ grv_status grv_safetensors_writer_publish(grv_safetensors_writer *writer, bool d
     GRV_CHECK(!writer->published, GRV_E_ARG, "%s is published already", writer->path);
     for (int64_t i = 0; i < writer->n_tensors; i++) {
         const declared *const entry = &writer->tensors[i];
-        GRV_CHECK(entry->written == entry->tensor.bytes, GRV_E_ARG, "%s: tensor '%s': %lld bytes expected, %lld written",
-                  writer->path, entry->tensor.name, (long long)entry->tensor.bytes, (long long)entry->written);
+        GRV_CHECK(entry->written == entry->tensor.bytes, GRV_E_ARG,
+                  "%s: tensor '%s': %lld bytes expected, %lld written", writer->path,
+                  entry->tensor.name, (long long)entry->tensor.bytes, (long long)entry->written);
     }
     if (writer->fd < 0) GRV_TRY(begin_file(writer)); /* nothing but empty tensors */
-    GRV_CHECK(!durable || fsync(writer->fd) == 0, GRV_E_IO, "fsync %s: %s", writer->path, strerror(errno));
+    GRV_CHECK(!durable || fsync(writer->fd) == 0, GRV_E_IO, "fsync %s: %s", writer->path,
+              strerror(errno));
     const int fd = writer->fd;
     writer->fd = -1;
     writer->published = true; /* or failed for good: either way nothing more can be written */
     grv_status status = GRV_OK;
-    if (close(fd) != 0) status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "close %s: %s", writer->path, strerror(errno));
+    if (close(fd) != 0)
+        status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "close %s: %s", writer->path,
+                           strerror(errno));
     if (status == GRV_OK) status = grvi_fs_rename(writer->aside.data, writer->path);
     if (status != GRV_OK) (void)unlink(writer->aside.data);
     return status;

@@ -65,6 +65,7 @@ static grv_status run(const grvc_session *s)
     if (strcmp(word, "wait") == 0) return wait_for_signal(s->log);
     if (strcmp(word, "ignore") == 0) return ignore_signal();
     GRV_CHECK(strcmp(word, "fail") != 0, GRV_E_NUMERIC, "step 3: finite loss expected,\nNaN found");
+    if (strcmp(word, "save") == 0) return grvc_write_config(s, ".");
     grv_log_message(s->log, GRV_LOG_DEBUG, "a detail");
     grv_log_event(s->log, GRV_LOG_INFO, "start",
                   (grv_log_field[]){grv_log_i64("steps", 10), grv_log_text("data", "set")}, 2);
@@ -77,7 +78,7 @@ int main(int argc, char **argv)
     probe_params params = {0};
     grvc_session session = {.name = "probe",
                             .about = "Prints what it was given.",
-                            .words_usage = "[wait|fail|WORD]",
+                            .words_usage = "[wait|fail|save|WORD]",
                             .max_words = 1,
                             .table = &table,
                             .params = &params};

@@ -57,7 +57,8 @@ static void test_world_needs_mpi(void **state)
 static void test_launch_is_told_from_the_environment(void **state)
 {
     (void)state;
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
+                                        "SLURM_STEP_NUM_TASKS"};
     for (size_t i = 0; i < 5; i++) (void)unsetenv(names[i]);
     assert_false(grv_mpi_launched());
     for (size_t i = 0; i < 5; i++) {
@@ -72,7 +73,8 @@ static void test_launch_is_told_from_the_environment(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives_of_one), cmocka_unit_test(test_world_needs_mpi),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives_of_one),
+                                       cmocka_unit_test(test_world_needs_mpi),
                                        cmocka_unit_test(test_launch_is_told_from_the_environment)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Log: levels and ranks, JSON lines, the unfinished line of a killed run, progress as a bar and as lines. */
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -254,6 +255,44 @@ static void test_progress_bar(void **state)
     (void)fclose(stream);
 }
 
+static void say_numbers(void *log, int thread, int64_t begin, int64_t end)
+{
+    (void)thread;
+    for (int64_t i = begin; i < end; i++)
+        grv_log_event(log, GRV_LOG_INFO, "count", (grv_log_field[]){grv_log_i64("i", i)}, 1);
+}
+
+/* Lines of several threads do not mix, and none is lost. */
+static void test_threads(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    char path[] = "/tmp/grove-log-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0);
+    FILE *const stream = tmpfile();
+    grv_log *log = make_log(stream, GRV_LOG_INFO, 0, true);
+    assert_int_equal(grv_log_open_file(log, path), GRV_OK);
+    grv_parallel_for(4, N, say_numbers, log);
+    grv_log_destroy(&log);
+    int64_t sum = 0, n = 0, i = 0;
+    for (char *line = strtok((read_all(stream), text), "\n"); line != NULL;
+         line = strtok(NULL, "\n"), n++) {
+        assert_int_equal(sscanf(line, "count: i = %" SCNd64, &i), 1);
+        sum += i;
+    }
+    assert_true(n == N && sum == N * (N - 1) / 2);
+    FILE *const file = fopen(path, "r");
+    assert_non_null(file);
+    for (n = 0; fgets(text, sizeof text, file) != NULL; n++)
+        assert_true(strncmp(text, "{\"time\"", 7) == 0 &&
+                    strcmp(text + strlen(text) - 2, "}\n") == 0);
+    assert_int_equal(n, N);
+    (void)fclose(file);
+    (void)fclose(stream);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_levels_and_ranks),
@@ -262,6 +301,7 @@ int main(void)
                                        cmocka_unit_test(test_rank_one_has_no_file),
                                        cmocka_unit_test(test_progress_lines),
                                        cmocka_unit_test(test_lines_are_rare),
-                                       cmocka_unit_test(test_progress_bar)};
+                                       cmocka_unit_test(test_progress_bar),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,10 +54,12 @@ static grv_traffic traffic_of(int rank, slabs *from, slabs *to)
 static void test_published_traffic(void **state)
 {
     (void)state;
-    const grv_box boxes[] = {{.n_dims = 5, .count = {36, 130, 36, 12, 12}}, {.n_dims = 5, .count = {32, 118, 24, 10, 10}}};
+    const grv_box boxes[] = {{.n_dims = 5, .count = {36, 130, 36, 12, 12}},
+                             {.n_dims = 5, .count = {32, 118, 24, 10, 10}}};
     const double published_mb[] = {21, 7.9};
     for (int c = 0; c < 2; c++) {
-        slabs by_y = {.global = boxes[c], .dim = 1, .n_ranks = 8}, by_kx = {.global = boxes[c], .dim = 0, .n_ranks = 8};
+        slabs by_y = {.global = boxes[c], .dim = 1, .n_ranks = 8},
+              by_kx = {.global = boxes[c], .dim = 0, .n_ranks = 8};
         int64_t sent = 0, received = 0, kept = 0;
         for (int rank = 0; rank < 8; rank++) {
             const grv_traffic t = traffic_of(rank, &by_y, &by_kx);
@@ -66,7 +68,8 @@ static void test_published_traffic(void **state)
             received += t.bytes_received;
             kept += t.bytes_kept;
             /* a slab of kx lies in one piece in the source, so nothing is packed; what arrives is unpacked */
-            assert_true(t.scratch_bytes >= t.bytes_received && t.scratch_bytes < t.bytes_received + 7 * 64);
+            assert_true(t.scratch_bytes >= t.bytes_received &&
+                        t.scratch_bytes < t.bytes_received + 7 * 64);
         }
         assert_int_equal(sent, received);
         assert_int_equal(sent + kept, 8 * grv_box_size(&boxes[c]));
@@ -80,11 +83,13 @@ static void test_identity_sends_nothing(void **state)
     (void)state;
     slabs by_x = {.global = {.n_dims = 3, .count = {7, 4, 3}}, .dim = 0, .n_ranks = 3};
     const grv_traffic t = traffic_of(1, &by_x, &by_x);
-    assert_true(t.n_messages_sent == 0 && t.bytes_sent == 0 && t.bytes_received == 0 && t.scratch_bytes == 0);
+    assert_true(t.n_messages_sent == 0 && t.bytes_sent == 0 && t.bytes_received == 0 &&
+                t.scratch_bytes == 0);
     assert_int_equal(t.bytes_kept, 8 * 2 * 4 * 3);
 }
 
-static void expect_failure(const grv_repartition_params *params, int n_ranks, int rank, grv_status status, const char *text)
+static void expect_failure(const grv_repartition_params *params, int n_ranks, int rank,
+                           grv_status status, const char *text)
 {
     grv_repartition *plan = NULL;
     assert_int_equal(grv_repartition_create_dry(n_ranks, rank, params, &plan), status);
@@ -100,13 +105,15 @@ static void test_errors(void **state)
     larger.global.count[1] = 6;
     negative.global.count[1] = -1;
     huge.global.count[1] = INT64_MAX / 4;
-    const grv_repartition_params good = {.n_dims = 2,
-                                         .element_bytes = 4,
-                                         .source = {.box_of = slab_of, .argument = &whole, .stride = {5, 1}},
-                                         .destination = {.box_of = slab_of, .argument = &whole, .stride = {5, 1}}};
+    const grv_repartition_params good = {
+        .n_dims = 2,
+        .element_bytes = 4,
+        .source = {.box_of = slab_of, .argument = &whole, .stride = {5, 1}},
+        .destination = {.box_of = slab_of, .argument = &whole, .stride = {5, 1}}};
     grv_repartition_params bad = good;
     bad.destination.argument = &larger;
-    expect_failure(&bad, 2, 1, GRV_E_SHAPE, "destination box of rank 1: 72 bytes expected from the sources, 60 found");
+    expect_failure(&bad, 2, 1, GRV_E_SHAPE,
+                   "destination box of rank 1: 72 bytes expected from the sources, 60 found");
     bad = good;
     bad.source.argument = &negative;
     expect_failure(&bad, 2, 1, GRV_E_ARG, "box of rank 1");
@@ -126,7 +133,8 @@ static void test_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_published_traffic), cmocka_unit_test(test_identity_sends_nothing),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_published_traffic),
+                                       cmocka_unit_test(test_identity_sends_nothing),
                                        cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

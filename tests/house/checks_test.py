@@ -61,6 +61,7 @@ class Checks(unittest.TestCase):
     def test_links(self):
         self.accepts("check_links.py", {"docs/a.md": "[b](../b.md#part) [c](https://example.org/x) `src/*.c`\n```\n`src/no.c`\n```\n", "b.md": "`docs/a.md`\n"})
         self.finds("check_links.py", {"docs/a.md": "one\n[b](b.md)\n"}, "docs/a.md:2: leads nowhere: docs/b.md")
+        self.finds("check_links.py", {"src/core/x.c": ""}, "src/core/README.md:1: is missing")
         self.finds("check_links.py", {"a.md": "see `src/no.c`\n"}, "a.md:1: leads nowhere: src/no.c")
 
     def test_docs(self):
@@ -69,7 +70,9 @@ class Checks(unittest.TestCase):
                                              "    int a; /**< first */\n    /** second */\n    int b;\n} grv_t;\n/** Kinds. */\nenum grv_k { GRV_A, GRV_B };"))
         self.finds("check_docs.py", header("int grv_add(int a);"), "comm.h:6: statement 'grv_add()' has no")
         self.finds("check_docs.py", header("/** Adds. */\nint grv_add(int a);"), "does not say whether it is collective")
-        self.finds("check_docs.py", header("/** A thing. */\ntypedef struct grv_t {\n    int a; /**< first */\n    int b;\n} grv_t;"), "comm.h:9: field 'b' has no")
+        self.assertIn("note: include/grove/comm.h:9: field 'b' has no",
+                      check("check_docs.py", header("/** A thing. */\ntypedef struct grv_t {\n    int a; /**< first */\n    int b;\n} grv_t;"))[1])
+        self.finds("check_docs.py", header("typedef struct grv_t {\n    int a; /**< first */\n} grv_t;"), "comm.h:6: statement 'grv_t' has no")
         self.finds("check_docs.py", header("#define GRV_MAX 3"), "macro 'GRV_MAX' has no")
         self.finds("check_docs.py", header("/** A. Not collective. */\nint grv_a(void);\n\nstatic inline int grv_b(void)\n{\n    return (struct p){1}.x;\n}"),
                    "comm.h:9: statement 'grv_b()' has no")

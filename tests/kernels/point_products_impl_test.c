@@ -31,9 +31,11 @@ typedef struct linear_results {
     guarded y, pre, dx, dw, db;
 } linear_results;
 
-static linear_results run_linear(const grvi_point_kernels *kernels, const grvi_linear *linear, int64_t n, int64_t misalign)
+static linear_results run_linear(const grvi_point_kernels *kernels, const grvi_linear *linear,
+                                 int64_t n, int64_t misalign)
 {
-    const int64_t c_in = linear->c_in, c_out = linear->c_out, f = (int64_t)sizeof(float), d = (int64_t)sizeof(double);
+    const int64_t c_in = linear->c_in, c_out = linear->c_out, f = (int64_t)sizeof(float),
+                  d = (int64_t)sizeof(double);
     guarded x = guarded_create(n * c_in * f, misalign), g = guarded_create(n * c_out * f, misalign);
     guarded w = guarded_create(c_in * c_out * f, misalign), b = guarded_create(c_out * f, misalign);
     guarded scratch = guarded_create(grvi_linear_scratch_bytes(linear), 0);
@@ -44,8 +46,10 @@ static linear_results run_linear(const grvi_point_kernels *kernels, const grvi_l
     grvi_linear with = *linear;
     with.weight = w.data;
     with.bias = linear->bias == NULL ? NULL : b.data;
-    linear_results r = {guarded_create(n * c_out * f, misalign), guarded_create(n * c_out * f, misalign),
-                        guarded_create(n * c_in * f, misalign), guarded_create(c_in * c_out * d, 0), guarded_create(c_out * d, 0)};
+    linear_results r = {guarded_create(n * c_out * f, misalign),
+                        guarded_create(n * c_out * f, misalign),
+                        guarded_create(n * c_in * f, misalign), guarded_create(c_in * c_out * d, 0),
+                        guarded_create(c_out * d, 0)};
     fill_f64(r.dw.data, c_in * c_out, 5, 1); /* gradients are added to what is there */
     fill_f64(r.db.data, c_out, 6, 1);
     kernels->linear_forward(&with, n, x.data, r.y.data, r.pre.data, scratch.data);
@@ -65,19 +69,22 @@ static void destroy_linear(linear_results *r)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) guarded_destroy(all[i]);
 }
 
-static void expect_close_f32(const char *what, const guarded *found, const guarded *expected, double tolerance)
+static void expect_close_f32(const char *what, const guarded *found, const guarded *expected,
+                             double tolerance)
 {
     const float *const a = found->data, *const b = expected->data;
     for (int64_t i = 0; i < found->bytes / (int64_t)sizeof(float); i++) {
         const double error = fabs((double)a[i] - (double)b[i]);
         if (!(error <= tolerance)) {
-            fail_msg("%s[%lld]: %.9g expected, %.9g found, tolerance %.2g", what, (long long)i, (double)b[i], (double)a[i], tolerance);
+            fail_msg("%s[%lld]: %.9g expected, %.9g found, tolerance %.2g", what, (long long)i,
+                     (double)b[i], (double)a[i], tolerance);
         }
     }
 }
 
 /* Double sums: relative to the norm, plus the rounding of n products of size 1 where the norm is small by chance. */
-static void expect_sums(const char *what, const guarded *found, const guarded *expected, int64_t n_points, double relative)
+static void expect_sums(const char *what, const guarded *found, const guarded *expected,
+                        int64_t n_points, double relative)
 {
     const double *const a = found->data, *const b = expected->data;
     double error2 = 0, norm2 = 0;
@@ -87,13 +94,16 @@ static void expect_sums(const char *what, const guarded *found, const guarded *e
         norm2 += b[i] * b[i];
     }
     const double allowed = relative * sqrt(norm2 + (double)(n * n_points) / 9);
-    if (!(sqrt(error2) <= allowed)) fail_msg("%s: error %.3g, allowed %.3g", what, sqrt(error2), allowed);
+    if (!(sqrt(error2) <= allowed))
+        fail_msg("%s: error %.3g, allowed %.3g", what, sqrt(error2), allowed);
 }
 
-static void check_linear(const grvi_point_kernels *kernels, grvi_linear linear, int64_t n, int64_t misalign)
+static void check_linear(const grvi_point_kernels *kernels, grvi_linear linear, int64_t n,
+                         int64_t misalign)
 {
     char what[128];
-    snprintf(what, sizeof what, "%s %lld->%lld n %lld", kernels->name, (long long)linear.c_in, (long long)linear.c_out, (long long)n);
+    snprintf(what, sizeof what, "%s %lld->%lld n %lld", kernels->name, (long long)linear.c_in,
+             (long long)linear.c_out, (long long)n);
     linear_results expected = run_linear(grvi_point_kernels_for(GRVI_ISA_REF), &linear, n, 0);
     linear_results found = run_linear(kernels, &linear, n, misalign);
     expect_close_f32(what, &found.pre, &expected.pre, sum_tolerance(linear.c_in));
@@ -124,19 +134,30 @@ static void for_each_isa(void (*check)(const grvi_point_kernels *))
 static void linear_sizes(const grvi_point_kernels *kernels)
 {
     for (int64_t n = 0; n <= 67; n++) {
-        check_linear(kernels, (grvi_linear){.c_in = 5, .c_out = 7, .bias = &some_bias, .activation = GRVI_ACT_RELU}, n, n % 16 * 4);
+        check_linear(
+            kernels,
+            (grvi_linear){.c_in = 5, .c_out = 7, .bias = &some_bias, .activation = GRVI_ACT_RELU},
+            n, n % 16 * 4);
     }
     for (int64_t c_in = 1; c_in <= 33; c_in++) {
         for (int64_t c_out = 1; c_out <= 33; c_out++) {
             const int64_t seed = 33 * c_in + c_out;
             check_linear(kernels,
-                         (grvi_linear){.c_in = c_in, .c_out = c_out, .bias = seed % 2 ? &some_bias : NULL,
+                         (grvi_linear){.c_in = c_in,
+                                       .c_out = c_out,
+                                       .bias = seed % 2 ? &some_bias : NULL,
                                        .activation = (grvi_activation)(seed % GRVI_ACT_COUNT)},
                          seed % 131, seed % 16 * 4);
         }
     }
-    check_linear(kernels, (grvi_linear){.c_in = 20, .c_out = 20, .bias = &some_bias, .activation = GRVI_ACT_GELU}, 2501, 4);
-    check_linear(kernels, (grvi_linear){.c_in = 300, .c_out = 130, .bias = &some_bias, .activation = GRVI_ACT_NONE}, 200, 4);
+    check_linear(
+        kernels,
+        (grvi_linear){.c_in = 20, .c_out = 20, .bias = &some_bias, .activation = GRVI_ACT_GELU},
+        2501, 4);
+    check_linear(
+        kernels,
+        (grvi_linear){.c_in = 300, .c_out = 130, .bias = &some_bias, .activation = GRVI_ACT_NONE},
+        200, 4);
 }
 
 static void test_linear(void **state)
@@ -151,18 +172,23 @@ typedef struct mlp_results {
     guarded y, dx, gradients[4];
 } mlp_results;
 
-static mlp_results run_mlp(const grvi_point_kernels *kernels, const grvi_mlp *mlp, int64_t n, int64_t misalign)
+static mlp_results run_mlp(const grvi_point_kernels *kernels, const grvi_mlp *mlp, int64_t n,
+                           int64_t misalign)
 {
-    const int64_t f = (int64_t)sizeof(float), c_in = mlp->c_in, c_hidden = mlp->c_hidden, c_out = mlp->c_out;
+    const int64_t f = (int64_t)sizeof(float), c_in = mlp->c_in, c_hidden = mlp->c_hidden,
+                  c_out = mlp->c_out;
     const int64_t sizes[4] = {c_in * c_hidden, c_hidden, c_hidden * c_out, c_out};
-    guarded x = guarded_create(n * c_in * f, misalign), dy = guarded_create(n * c_out * f, misalign), weights[4];
+    guarded x = guarded_create(n * c_in * f, misalign),
+            dy = guarded_create(n * c_out * f, misalign), weights[4];
     guarded scratch = guarded_create(grvi_mlp_scratch_bytes(mlp), 0);
     fill_f32(x.data, n * c_in, 1, 1);
     fill_f32(dy.data, n * c_out, 2, 1);
-    mlp_results r = {.y = guarded_create(n * c_out * f, misalign), .dx = guarded_create(n * c_in * f, misalign)};
+    mlp_results r = {.y = guarded_create(n * c_out * f, misalign),
+                     .dx = guarded_create(n * c_in * f, misalign)};
     for (int i = 0; i < 4; i++) {
         weights[i] = guarded_create(sizes[i] * f, misalign);
-        fill_f32(weights[i].data, sizes[i], 10 + i, i % 2 ? 1 : sqrt(3.0 / (double)(i == 0 ? c_in : c_hidden)));
+        fill_f32(weights[i].data, sizes[i], 10 + i,
+                 i % 2 ? 1 : sqrt(3.0 / (double)(i == 0 ? c_in : c_hidden)));
         r.gradients[i] = guarded_create(sizes[i] * (int64_t)sizeof(double), 0);
         fill_f64(r.gradients[i].data, sizes[i], 20 + i, 1);
     }
@@ -171,7 +197,8 @@ static mlp_results run_mlp(const grvi_point_kernels *kernels, const grvi_mlp *ml
     with.bias1 = mlp->bias1 == NULL ? NULL : weights[1].data;
     with.weight2 = weights[2].data;
     with.bias2 = mlp->bias2 == NULL ? NULL : weights[3].data;
-    const grvi_mlp_gradients gradients = {r.gradients[0].data, r.gradients[1].data, r.gradients[2].data, r.gradients[3].data};
+    const grvi_mlp_gradients gradients = {r.gradients[0].data, r.gradients[1].data,
+                                          r.gradients[2].data, r.gradients[3].data};
     kernels->mlp_forward(&with, n, x.data, r.y.data, scratch.data);
     kernels->mlp_backward(&with, n, x.data, dy.data, r.dx.data, &gradients, scratch.data);
     for (int i = 0; i < 4; i++) guarded_destroy(&weights[i]);
@@ -191,15 +218,21 @@ static void destroy_mlp(mlp_results *r)
 static void check_mlp(const grvi_point_kernels *kernels, grvi_mlp mlp, int64_t n, int64_t misalign)
 {
     char what[128];
-    snprintf(what, sizeof what, "%s %lld->%lld->%lld act %d %d n %lld", kernels->name, (long long)mlp.c_in, (long long)mlp.c_hidden,
-             (long long)mlp.c_out, (int)mlp.activation1, (int)mlp.activation2, (long long)n);
+    snprintf(what, sizeof what, "%s %lld->%lld->%lld act %d %d n %lld", kernels->name,
+             (long long)mlp.c_in, (long long)mlp.c_hidden, (long long)mlp.c_out,
+             (int)mlp.activation1, (int)mlp.activation2, (long long)n);
     mlp_results expected = run_mlp(grvi_point_kernels_for(GRVI_ISA_REF), &mlp, n, 0);
     mlp_results found = run_mlp(kernels, &mlp, n, misalign);
     /* weights of variance 1/c keep every layer of size 1, so the errors of the layers add: 30 eps at most */
-    const double tolerance = 30 * (double)FLT_EPSILON, scale_dx = sqrt((double)(mlp.c_out * mlp.c_hidden) / (double)(mlp.c_in * mlp.c_hidden)) + 1;
+    const double tolerance = 30 * (double)FLT_EPSILON,
+                 scale_dx =
+                     sqrt((double)(mlp.c_out * mlp.c_hidden) / (double)(mlp.c_in * mlp.c_hidden)) +
+                     1;
     expect_close_f32(what, &found.y, &expected.y, tolerance);
     expect_close_f32(what, &found.dx, &expected.dx, tolerance * scale_dx);
-    for (int i = 0; i < 4; i++) expect_sums(what, &found.gradients[i], &expected.gradients[i], n, mlp.activation2 == GRVI_ACT_GELU ? 2e-6 : 1e-6);
+    for (int i = 0; i < 4; i++)
+        expect_sums(what, &found.gradients[i], &expected.gradients[i], n,
+                    mlp.activation2 == GRVI_ACT_GELU ? 2e-6 : 1e-6);
     destroy_mlp(&expected);
     destroy_mlp(&found);
 }
@@ -207,26 +240,58 @@ static void check_mlp(const grvi_point_kernels *kernels, grvi_mlp mlp, int64_t n
 static void mlp_sizes(const grvi_point_kernels *kernels)
 {
     for (int64_t n = 0; n <= 67; n++) {
-        check_mlp(kernels, (grvi_mlp){.c_in = 3, .c_hidden = 6, .c_out = 12, .bias1 = &some_bias, .bias2 = &some_bias,
-                                      .activation1 = GRVI_ACT_RELU, .activation2 = GRVI_ACT_GELU}, n, n % 16 * 4);
+        check_mlp(kernels,
+                  (grvi_mlp){.c_in = 3,
+                             .c_hidden = 6,
+                             .c_out = 12,
+                             .bias1 = &some_bias,
+                             .bias2 = &some_bias,
+                             .activation1 = GRVI_ACT_RELU,
+                             .activation2 = GRVI_ACT_GELU},
+                  n, n % 16 * 4);
     }
     for (int64_t c_in = 1; c_in <= 33; c_in++) {
         for (int64_t c_out = 1; c_out <= 33; c_out += 4) {
             const int64_t seed = 33 * c_in + c_out;
             /* no ReLU: a value within rounding of the kink may take either derivative */
             check_mlp(kernels,
-                      (grvi_mlp){.c_in = c_in, .c_hidden = 1 + (5 * c_in + 3 * c_out) % 61, .c_out = c_out, .bias1 = seed % 2 ? &some_bias : NULL,
-                                 .bias2 = seed % 3 ? &some_bias : NULL, .activation1 = seed % 4 ? GRVI_ACT_GELU : GRVI_ACT_NONE,
+                      (grvi_mlp){.c_in = c_in,
+                                 .c_hidden = 1 + (5 * c_in + 3 * c_out) % 61,
+                                 .c_out = c_out,
+                                 .bias1 = seed % 2 ? &some_bias : NULL,
+                                 .bias2 = seed % 3 ? &some_bias : NULL,
+                                 .activation1 = seed % 4 ? GRVI_ACT_GELU : GRVI_ACT_NONE,
                                  .activation2 = seed % 5 ? GRVI_ACT_NONE : GRVI_ACT_GELU},
                       seed % 131, seed % 16 * 4);
         }
     }
-    check_mlp(kernels, (grvi_mlp){.c_in = 20, .c_hidden = 128, .c_out = 1, .bias1 = &some_bias, .bias2 = &some_bias,
-                                  .activation1 = GRVI_ACT_GELU, .activation2 = GRVI_ACT_NONE}, 1003, 4);
-    check_mlp(kernels, (grvi_mlp){.c_in = 12, .c_hidden = 32, .c_out = 1, .bias1 = &some_bias, .bias2 = &some_bias,
-                                  .activation1 = GRVI_ACT_RELU, .activation2 = GRVI_ACT_NONE}, 1003, 4);
-    check_mlp(kernels, (grvi_mlp){.c_in = 3, .c_hidden = 6, .c_out = 12, .bias1 = &some_bias, .bias2 = &some_bias,
-                                  .activation1 = GRVI_ACT_RELU, .activation2 = GRVI_ACT_RELU}, 1003, 4);
+    check_mlp(kernels,
+              (grvi_mlp){.c_in = 20,
+                         .c_hidden = 128,
+                         .c_out = 1,
+                         .bias1 = &some_bias,
+                         .bias2 = &some_bias,
+                         .activation1 = GRVI_ACT_GELU,
+                         .activation2 = GRVI_ACT_NONE},
+              1003, 4);
+    check_mlp(kernels,
+              (grvi_mlp){.c_in = 12,
+                         .c_hidden = 32,
+                         .c_out = 1,
+                         .bias1 = &some_bias,
+                         .bias2 = &some_bias,
+                         .activation1 = GRVI_ACT_RELU,
+                         .activation2 = GRVI_ACT_NONE},
+              1003, 4);
+    check_mlp(kernels,
+              (grvi_mlp){.c_in = 3,
+                         .c_hidden = 6,
+                         .c_out = 12,
+                         .bias1 = &some_bias,
+                         .bias2 = &some_bias,
+                         .activation1 = GRVI_ACT_RELU,
+                         .activation2 = GRVI_ACT_RELU},
+              1003, 4);
 }
 
 static void test_mlp(void **state)
@@ -240,18 +305,26 @@ static void test_mlp(void **state)
 static void optional_arguments(const grvi_point_kernels *kernels)
 {
     enum { N = 100, IN = 3, HIDDEN = 30, OUT = 2 };
-    float x[N * IN], dy[N * OUT], dx[N * IN], y[N * OUT], w1[IN * HIDDEN], w2[HIDDEN * OUT], w[IN * OUT];
+    float x[N * IN], dy[N * OUT], dx[N * IN], y[N * OUT], w1[IN * HIDDEN], w2[HIDDEN * OUT],
+        w[IN * OUT];
     fill_f32(x, N * IN, 1, 1);
     fill_f32(dy, N * OUT, 2, 1);
     fill_f32(w1, IN * HIDDEN, 3, 1);
     fill_f32(w2, HIDDEN * OUT, 4, 1);
     fill_f32(w, IN * OUT, 5, 1);
-    const grvi_mlp mlp = {.c_in = IN, .c_hidden = HIDDEN, .c_out = OUT, .weight1 = w1, .weight2 = w2, .activation1 = GRVI_ACT_GELU};
+    const grvi_mlp mlp = {.c_in = IN,
+                          .c_hidden = HIDDEN,
+                          .c_out = OUT,
+                          .weight1 = w1,
+                          .weight2 = w2,
+                          .activation1 = GRVI_ACT_GELU};
     const grvi_linear linear = {.c_in = IN, .c_out = OUT, .weight = w};
     guarded scratch = guarded_create(grvi_mlp_scratch_bytes(&mlp), 0);
     double all[IN * HIDDEN] = {0}, alone[IN * HIDDEN] = {0}, rest[3][HIDDEN * OUT] = {{0}};
-    kernels->mlp_backward(&mlp, N, x, dy, dx, &(grvi_mlp_gradients){all, rest[0], rest[1], rest[2]}, scratch.data);
-    kernels->mlp_backward(&mlp, N, x, dy, NULL, &(grvi_mlp_gradients){.weight1 = alone}, scratch.data);
+    kernels->mlp_backward(&mlp, N, x, dy, dx, &(grvi_mlp_gradients){all, rest[0], rest[1], rest[2]},
+                          scratch.data);
+    kernels->mlp_backward(&mlp, N, x, dy, NULL, &(grvi_mlp_gradients){.weight1 = alone},
+                          scratch.data);
     assert_memory_equal(all, alone, sizeof all);
     double dw[IN * OUT] = {0}, dw_alone[IN * OUT] = {0}, db[OUT] = {0};
     kernels->linear_forward(&linear, N, x, y, NULL, scratch.data);
@@ -276,8 +349,14 @@ static void expect_same_bits(const guarded *a, const guarded *b)
 
 static void same_bits(const grvi_point_kernels *kernels)
 {
-    const grvi_linear linear = {.c_in = 20, .c_out = 13, .bias = &some_bias, .activation = GRVI_ACT_GELU};
-    const grvi_mlp mlp = {.c_in = 7, .c_hidden = 50, .c_out = 3, .bias1 = &some_bias, .activation1 = GRVI_ACT_GELU, .activation2 = GRVI_ACT_RELU};
+    const grvi_linear linear = {
+        .c_in = 20, .c_out = 13, .bias = &some_bias, .activation = GRVI_ACT_GELU};
+    const grvi_mlp mlp = {.c_in = 7,
+                          .c_hidden = 50,
+                          .c_out = 3,
+                          .bias1 = &some_bias,
+                          .activation1 = GRVI_ACT_GELU,
+                          .activation2 = GRVI_ACT_RELU};
     linear_results first = run_linear(kernels, &linear, 1500, 0);
     mlp_results mlp_first = run_mlp(kernels, &mlp, 1500, 0);
     for (int64_t misalign = 4; misalign < 64; misalign += 12) {
@@ -290,7 +369,8 @@ static void same_bits(const grvi_point_kernels *kernels)
         mlp_results mlp_again = run_mlp(kernels, &mlp, 1500, misalign);
         expect_same_bits(&mlp_first.y, &mlp_again.y);
         expect_same_bits(&mlp_first.dx, &mlp_again.dx);
-        for (int i = 0; i < 4; i++) expect_same_bits(&mlp_first.gradients[i], &mlp_again.gradients[i]);
+        for (int i = 0; i < 4; i++)
+            expect_same_bits(&mlp_first.gradients[i], &mlp_again.gradients[i]);
         destroy_mlp(&mlp_again);
     }
     destroy_linear(&first);
@@ -312,7 +392,12 @@ static void points_are_independent(const grvi_point_kernels *kernels)
     fill_f32(w1, IN * HIDDEN, 3, 1);
     fill_f32(w2, HIDDEN * OUT, 4, 1);
     x[77 * IN + 2] = NAN;
-    const grvi_mlp mlp = {.c_in = IN, .c_hidden = HIDDEN, .c_out = OUT, .weight1 = w1, .weight2 = w2, .activation1 = GRVI_ACT_RELU,
+    const grvi_mlp mlp = {.c_in = IN,
+                          .c_hidden = HIDDEN,
+                          .c_out = OUT,
+                          .weight1 = w1,
+                          .weight2 = w2,
+                          .activation1 = GRVI_ACT_RELU,
                           .activation2 = GRVI_ACT_GELU};
     guarded scratch = guarded_create(grvi_mlp_scratch_bytes(&mlp), 0);
     kernels->mlp_forward(&mlp, N, x, y, scratch.data);
@@ -343,8 +428,8 @@ static double mlp_objective(const grvi_mlp *mlp, const double *x, const double *
     return sum;
 }
 
-static void check_differences(const grvi_mlp *mlp, const double *x, const double *dy, void *scratch, double *parameter, int n,
-                              const double *gradient)
+static void check_differences(const grvi_mlp *mlp, const double *x, const double *dy, void *scratch,
+                              double *parameter, int n, const double *gradient)
 {
     const double h = 1e-6;
     for (int i = 0; i < n; i++) {
@@ -372,10 +457,20 @@ static void test_mlp_finite_differences(void **state)
     fill_f64(b2, FD_OUT, 6, 1);
     for (int act1 = 0; act1 < GRVI_ACT_COUNT; act1++) {
         for (int act2 = 0; act2 < GRVI_ACT_COUNT; act2++) {
-            const grvi_mlp mlp = {FD_IN, FD_HIDDEN, FD_OUT, w1, b1, w2, b2, (grvi_activation)act1, (grvi_activation)act2};
-            double g1[FD_IN * FD_HIDDEN] = {0}, gb1[FD_HIDDEN] = {0}, g2[FD_HIDDEN * FD_OUT] = {0}, gb2[FD_OUT] = {0};
+            const grvi_mlp mlp = {FD_IN,
+                                  FD_HIDDEN,
+                                  FD_OUT,
+                                  w1,
+                                  b1,
+                                  w2,
+                                  b2,
+                                  (grvi_activation)act1,
+                                  (grvi_activation)act2};
+            double g1[FD_IN * FD_HIDDEN] = {0}, gb1[FD_HIDDEN] = {0}, g2[FD_HIDDEN * FD_OUT] = {0},
+                              gb2[FD_OUT] = {0};
             guarded scratch = guarded_create(grvi_mlp_scratch_bytes(&mlp), 0);
-            grvi_point_kernels_f64()->mlp_backward(&mlp, FD_POINTS, x, dy, dx, &(grvi_mlp_gradients){g1, gb1, g2, gb2}, scratch.data);
+            grvi_point_kernels_f64()->mlp_backward(
+                &mlp, FD_POINTS, x, dy, dx, &(grvi_mlp_gradients){g1, gb1, g2, gb2}, scratch.data);
             check_differences(&mlp, x, dy, scratch.data, w1, FD_IN * FD_HIDDEN, g1);
             check_differences(&mlp, x, dy, scratch.data, b1, FD_HIDDEN, gb1);
             check_differences(&mlp, x, dy, scratch.data, w2, FD_HIDDEN * FD_OUT, g2);
@@ -391,7 +486,8 @@ static void test_linear_adjoint(void **state)
 {
     (void)state;
     enum { N = 9, IN = 4, OUT = 6 };
-    double x[N * IN], g[N * OUT], w[IN * OUT], y[N * OUT], dx[N * IN], dw[IN * OUT] = {0}, db[OUT] = {0};
+    double x[N * IN], g[N * OUT], w[IN * OUT], y[N * OUT], dx[N * IN], dw[IN * OUT] = {0},
+                                                                               db[OUT] = {0};
     fill_f64(x, N * IN, 1, 1);
     fill_f64(g, N * OUT, 2, 1);
     fill_f64(w, IN * OUT, 3, 1);
@@ -406,7 +502,8 @@ static void test_linear_adjoint(void **state)
     for (int i = 0; i < IN * OUT; i++) by_weight += dw[i] * w[i];
     for (int o = 0; o < OUT; o++) by_bias += db[o];
     assert_true(fabs(by_output) > 0.1);
-    assert_true(fabs(by_input - by_output) < 1e-13 && fabs(by_weight - by_output) < 1e-13 && fabs(by_bias - sum_g) < 1e-13);
+    assert_true(fabs(by_input - by_output) < 1e-13 && fabs(by_weight - by_output) < 1e-13 &&
+                fabs(by_bias - sum_g) < 1e-13);
     double hand = 0; /* one output by hand */
     for (int i = 0; i < IN; i++) hand += x[2 * IN + i] * w[i * OUT + 3];
     assert_true(fabs(y[2 * OUT + 3] - hand) < 1e-15);
@@ -415,8 +512,12 @@ static void test_linear_adjoint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear_adjoint),     cmocka_unit_test(test_mlp_finite_differences), cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_mlp),                cmocka_unit_test(test_optional_arguments),     cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_linear_adjoint),
+        cmocka_unit_test(test_mlp_finite_differences),
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_optional_arguments),
+        cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_points_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,12 +20,23 @@ static grv_status write_example(const char *path, grv_safetensors_writer **w)
     for (int i = 0; i < 150; i++) weight[i / 50][i % 50] = (float)(i / 50) + (float)(i % 50) / 8;
     for (int i = 0; i < 4; i++) moments[i] = 1 / (double)(i + 1);
     for (int i = 0; i < 5; i++) mask[i] = (unsigned char)i;
-    if (status == GRV_OK) status = grv_safetensors_writer_set_metadata(*w, "producer", "grove \"test\"");
-    if (status == GRV_OK) status = grv_safetensors_writer_declare(*w, "mask", GRV_SAFETENSORS_U8, 1, (int64_t[]){5}, &index[0]);
-    if (status == GRV_OK) status = grv_safetensors_writer_declare(*w, "weight", GRV_SAFETENSORS_F32, 2, (int64_t[]){3, 50}, &index[1]);
-    if (status == GRV_OK) status = grv_safetensors_writer_declare(*w, "step", GRV_SAFETENSORS_I64, 0, NULL, &index[2]);
-    if (status == GRV_OK) status = grv_safetensors_writer_declare(*w, "moments", GRV_SAFETENSORS_F64, 1, (int64_t[]){4}, &index[3]);
-    if (status == GRV_OK) status = grv_safetensors_writer_declare(*w, "none", GRV_SAFETENSORS_F32, 2, (int64_t[]){0, 3}, &index[4]);
+    if (status == GRV_OK)
+        status = grv_safetensors_writer_set_metadata(*w, "producer", "grove \"test\"");
+    if (status == GRV_OK)
+        status = grv_safetensors_writer_declare(*w, "mask", GRV_SAFETENSORS_U8, 1, (int64_t[]){5},
+                                                &index[0]);
+    if (status == GRV_OK)
+        status = grv_safetensors_writer_declare(*w, "weight", GRV_SAFETENSORS_F32, 2,
+                                                (int64_t[]){3, 50}, &index[1]);
+    if (status == GRV_OK)
+        status =
+            grv_safetensors_writer_declare(*w, "step", GRV_SAFETENSORS_I64, 0, NULL, &index[2]);
+    if (status == GRV_OK)
+        status = grv_safetensors_writer_declare(*w, "moments", GRV_SAFETENSORS_F64, 1,
+                                                (int64_t[]){4}, &index[3]);
+    if (status == GRV_OK)
+        status = grv_safetensors_writer_declare(*w, "none", GRV_SAFETENSORS_F32, 2,
+                                                (int64_t[]){0, 3}, &index[4]);
     if (status == GRV_OK) status = grv_safetensors_writer_write(*w, index[1], 200, 400, weight[1]);
     if (status == GRV_OK) status = grv_safetensors_writer_write(*w, index[0], 0, 5, mask);
     if (status == GRV_OK) status = grv_safetensors_writer_write(*w, index[1], 0, 200, weight[0]);
@@ -41,7 +52,8 @@ static grv_status print_tensors(const grv_safetensors *file)
     for (int64_t i = 0; i < grv_safetensors_count(file); i++) {
         const grv_safetensors_tensor *const tensor = grv_safetensors_get(file, i);
         (void)printf("%s %s ", tensor->name, grv_safetensors_dtype_name(tensor->dtype));
-        for (int d = 0; d < tensor->n_dims; d++) (void)printf("%s%" PRId64, d > 0 ? "x" : "", tensor->shape[d]);
+        for (int d = 0; d < tensor->n_dims; d++)
+            (void)printf("%s%" PRId64, d > 0 ? "x" : "", tensor->shape[d]);
         (void)printf(" ");
         for (int64_t k = 0; k < tensor->bytes; k++) {
             unsigned char byte = 0;

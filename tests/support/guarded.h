@@ -22,7 +22,8 @@ static inline guarded guarded_create(int64_t bytes, int64_t misalign)
     guarded g = {.bytes = bytes, .misalign = misalign};
     const size_t size = (size_t)(GUARD_BYTES + misalign + bytes + GUARD_BYTES);
     void *block = NULL;
-    if (posix_memalign(&block, 64, size) != 0) fail_msg("no memory for %lld bytes", (long long)bytes);
+    if (posix_memalign(&block, 64, size) != 0)
+        fail_msg("no memory for %lld bytes", (long long)bytes);
     g.block = block;
     memset(g.block, GUARD_VALUE, size);
     g.data = g.block + GUARD_BYTES + misalign;

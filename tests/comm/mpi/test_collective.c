@@ -17,7 +17,10 @@ enum { MAX_RANKS = 4, MAX_BYTES = 100 };
 static grv_comm *world;
 static int rank, size;
 
-static unsigned char byte_of(int r, int64_t i) { return (unsigned char)(37 * r + 11 * (int)i + 5); }
+static unsigned char byte_of(int r, int64_t i)
+{
+    return (unsigned char)(37 * r + 11 * (int)i + 5);
+}
 
 static void test_broadcast(void **state)
 {
@@ -44,7 +47,8 @@ static void test_gather(void **state)
     for (int root = -1; root < size; root++) { /* -1: to all */
         memset(all, 0xEE, sizeof all);
         assert_int_equal(root < 0 ? grv_comm_all_gather(world, mine, bytes, all)
-                                  : grv_comm_gather(world, root, mine, bytes, all), GRV_OK);
+                                  : grv_comm_gather(world, root, mine, bytes, all),
+                         GRV_OK);
         const unsigned char *next = all;
         for (int r = 0; r < size; r++)
             for (int64_t i = 0; i < bytes[r]; i++)
@@ -57,7 +61,8 @@ static void test_reduce(void **state)
 {
     (void)state;
     const int64_t big = (int64_t)1 << 60;
-    int64_t max[3] = {rank, -rank, big + rank}, min[3] = {rank, -rank, big + rank}, sum[3] = {rank, -1, big / 8};
+    int64_t max[3] = {rank, -rank, big + rank}, min[3] = {rank, -rank, big + rank},
+            sum[3] = {rank, -1, big / 8};
     assert_int_equal(grv_comm_all_reduce_i64(world, GRV_REDUCE_MAX, 3, max), GRV_OK);
     assert_int_equal(grv_comm_all_reduce_i64(world, GRV_REDUCE_MIN, 3, min), GRV_OK);
     assert_int_equal(grv_comm_all_reduce_i64(world, GRV_REDUCE_SUM, 3, sum), GRV_OK);
@@ -77,10 +82,14 @@ static void test_max_f64(void **state)
     values[9] = rank == size - 1 ? 0.0 : -0.0;
     assert_int_equal(grv_comm_all_max_f64(world, N, values), GRV_OK);
     for (int i = 0; i < N; i++) {
-        if (i == 7) assert_true(isnan(values[i]));
-        else if (i == 8) assert_true(values[i] == (size == 1 ? -(double)INFINITY : -1e300));
-        else if (i == 9) assert_true(values[i] == 0 && !signbit(values[i]));
-        else assert_true(values[i] == -1.5 * (i + 1) / size);
+        if (i == 7)
+            assert_true(isnan(values[i]));
+        else if (i == 8)
+            assert_true(values[i] == (size == 1 ? -(double)INFINITY : -1e300));
+        else if (i == 9)
+            assert_true(values[i] == 0 && !signbit(values[i]));
+        else
+            assert_true(values[i] == -1.5 * (i + 1) / size);
     }
 }
 
@@ -108,11 +117,13 @@ static void test_from_fortran(void **state)
 {
     (void)state;
     grv_comm *copy = NULL;
-    assert_int_equal(grv_comm_create_from_fortran((int)MPI_Comm_c2f(MPI_COMM_WORLD), &copy), GRV_OK);
+    assert_int_equal(grv_comm_create_from_fortran((int)MPI_Comm_c2f(MPI_COMM_WORLD), &copy),
+                     GRV_OK);
     assert_true(grv_comm_rank(copy) == rank && grv_comm_size(copy) == size);
     assert_int_equal(grv_comm_barrier(copy), GRV_OK);
     grv_comm_destroy(&copy);
-    assert_int_equal(grv_comm_create_from_fortran((int)MPI_Comm_c2f(MPI_COMM_NULL), &copy), GRV_E_ARG);
+    assert_int_equal(grv_comm_create_from_fortran((int)MPI_Comm_c2f(MPI_COMM_NULL), &copy),
+                     GRV_E_ARG);
     assert_null(copy);
 }
 
@@ -131,15 +142,20 @@ static void test_disagreement_is_found(void **state)
     char data[8] = {0};
     assert_int_equal(grv_comm_broadcast(world, 0, data, rank == 1 ? 4 : 8), GRV_E_COMM);
     assert_non_null(strstr(grv_error_message(), rank == 1 ? "broadcast(0, 4)" : "broadcast(0, 8)"));
-    assert_int_equal(rank == 0 ? grv_comm_barrier(world) : grv_comm_broadcast(world, 0, data, 8), GRV_E_COMM);
+    assert_int_equal(rank == 0 ? grv_comm_barrier(world) : grv_comm_broadcast(world, 0, data, 8),
+                     GRV_E_COMM);
 }
 #endif
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broadcast), cmocka_unit_test(test_gather),       cmocka_unit_test(test_reduce),
-        cmocka_unit_test(test_max_f64),   cmocka_unit_test(test_split),        cmocka_unit_test(test_from_fortran),
+        cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_reduce),
+        cmocka_unit_test(test_max_f64),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_from_fortran),
         cmocka_unit_test(test_launch),
 #ifdef GRVI_DEBUG
         cmocka_unit_test(test_disagreement_is_found),

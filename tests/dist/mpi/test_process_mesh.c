@@ -31,10 +31,12 @@ static void test_places(void **state)
         assert_int_equal(grv_comm_rank(mesh->data_comm), mesh->data);
         /* the lowest rank of a group is its first; along the other side it is the domain index */
         int64_t lowest = rank;
-        assert_int_equal(grv_comm_all_reduce_i64(mesh->domain_comm, GRV_REDUCE_MIN, 1, &lowest), GRV_OK);
+        assert_int_equal(grv_comm_all_reduce_i64(mesh->domain_comm, GRV_REDUCE_MIN, 1, &lowest),
+                         GRV_OK);
         assert_int_equal(lowest, mesh->data * n_domain);
         lowest = rank;
-        assert_int_equal(grv_comm_all_reduce_i64(mesh->data_comm, GRV_REDUCE_MIN, 1, &lowest), GRV_OK);
+        assert_int_equal(grv_comm_all_reduce_i64(mesh->data_comm, GRV_REDUCE_MIN, 1, &lowest),
+                         GRV_OK);
         assert_int_equal(lowest, mesh->domain);
         grv_process_mesh_destroy(&mesh);
         assert_null(mesh);
@@ -57,7 +59,8 @@ static void test_out_of_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_out_of_memory)};
     world = mpi_test_begin();
     rank = grv_comm_rank(world);
     size = grv_comm_size(world);

@@ -19,13 +19,19 @@ static grv_comm *world;
 static int rank, size;
 static uint64_t draw_seed, draw_index; /* equal on all ranks */
 
-static int64_t draw(int64_t n) { return (int64_t)(grv_random_bits(draw_seed, 1, draw_index++) % (uint64_t)n); }
+static int64_t draw(int64_t n)
+{
+    return (int64_t)(grv_random_bits(draw_seed, 1, draw_index++) % (uint64_t)n);
+}
 
 typedef struct tiling {
     grv_box boxes[MAX_RANKS];
 } tiling;
 
-static void box_in(void *argument, int r, grv_box *box) { *box = ((const tiling *)argument)->boxes[r]; }
+static void box_in(void *argument, int r, grv_box *box)
+{
+    *box = ((const tiling *)argument)->boxes[r];
+}
 
 static void bisect(tiling *t, grv_box box, int first, int n)
 {
@@ -70,12 +76,15 @@ static void make_array(local_array *a, const tiling *t, int64_t element_bytes, u
     int64_t stride = 1;
     for (int d = 0; d < a->box.n_dims; d++) order[d] = a->box.n_dims - 1 - d;
     for (int d = 0; d < a->box.n_dims; d++) {
-        const uint64_t bits = grv_random_bits(draw_seed, 4 + salt, (uint64_t)(rank * GRV_BOX_MAX_DIMS + d));
-        const int other = plain ? d : d + (int)(bits % (uint64_t)(a->box.n_dims - d)), kept = order[d];
+        const uint64_t bits =
+            grv_random_bits(draw_seed, 4 + salt, (uint64_t)(rank * GRV_BOX_MAX_DIMS + d));
+        const int other = plain ? d : d + (int)(bits % (uint64_t)(a->box.n_dims - d)),
+                  kept = order[d];
         order[d] = order[other];
         order[other] = kept;
         a->stride[order[d]] = stride;
-        stride = stride * (a->box.count[order[d]] > 0 ? a->box.count[order[d]] : 1) + (plain ? 0 : (int64_t)(bits >> 32 & 1));
+        stride = stride * (a->box.count[order[d]] > 0 ? a->box.count[order[d]] : 1) +
+                 (plain ? 0 : (int64_t)(bits >> 32 & 1));
     }
     a->bytes = stride * element_bytes;
     assert_int_equal(GRVI_ALLOC(&a->data, a->bytes), GRV_OK);
@@ -101,7 +110,10 @@ static void for_each(const local_array *a, const grv_box *global, visit *f, void
     }
 }
 
-static unsigned char byte_of(int64_t number, int64_t b) { return (unsigned char)(number * 7 + b * 31 + (number >> 8)); }
+static unsigned char byte_of(int64_t number, int64_t b)
+{
+    return (unsigned char)(number * 7 + b * 31 + (number >> 8));
+}
 
 static void fill(void *argument, int64_t number, unsigned char *element, int64_t bytes)
 {
@@ -118,7 +130,8 @@ static void check_and_erase(void *argument, int64_t number, unsigned char *eleme
     }
 }
 
-static grv_repartition_params params_of(tiling *from, const local_array *a, tiling *to, const local_array *b, int n_threads)
+static grv_repartition_params params_of(tiling *from, const local_array *a, tiling *to,
+                                        const local_array *b, int n_threads)
 {
     grv_repartition_params params = {.n_dims = a->box.n_dims,
                                      .element_bytes = a->element_bytes,
@@ -136,7 +149,8 @@ static void run(const grv_repartition_params *params, const void *from, void *to
     unsigned char *scratch = NULL;
     assert_int_equal(grv_repartition_create(world, params, &plan), GRV_OK);
     const grv_traffic traffic = grv_repartition_traffic(plan);
-    int64_t sums[] = {traffic.bytes_sent, traffic.bytes_received, traffic.n_messages_sent, traffic.n_messages_received};
+    int64_t sums[] = {traffic.bytes_sent, traffic.bytes_received, traffic.n_messages_sent,
+                      traffic.n_messages_received};
     assert_int_equal(grv_comm_all_reduce_i64(world, GRV_REDUCE_SUM, 4, sums), GRV_OK);
     assert_true(sums[0] == sums[1] && sums[2] == sums[3]);
     assert_int_equal(GRVI_ALLOC(&scratch, traffic.scratch_bytes), GRV_OK);
@@ -176,7 +190,8 @@ static void test_random_boxes(void **state)
         const grv_repartition_params params = params_of(&from, &a, &to, &b, 1);
         run(&params, a.data, b.data);
         for_each(&b, &global, check_and_erase, NULL);
-        for (int64_t i = 0; i < b.bytes; i++) assert_int_equal(b.data[i], GUARD); /* gaps were not touched */
+        for (int64_t i = 0; i < b.bytes; i++)
+            assert_int_equal(b.data[i], GUARD); /* gaps were not touched */
         grv_free(a.data);
         grv_free(b.data);
     }
@@ -184,7 +199,10 @@ static void test_random_boxes(void **state)
 
 static void number_with(void *argument, int64_t number, unsigned char *element, int64_t bytes)
 {
-    const int64_t value = (int64_t)(grv_random_bits(draw_seed, *(const uint64_t *)argument, (uint64_t)number) % 2001) - 1000;
+    const int64_t value =
+        (int64_t)(grv_random_bits(draw_seed, *(const uint64_t *)argument, (uint64_t)number) %
+                  2001) -
+        1000;
     memcpy(element, &value, (size_t)bytes);
 }
 
@@ -211,7 +229,8 @@ static void test_adjoint(void **state)
     for (uint64_t seed = 1000; seed < 1040; seed++) {
         draw_seed = seed;
         draw_index = 0;
-        const grv_box global = {.n_dims = 3, .start = {0, 2, 0}, .count = {1 + draw(9), 1 + draw(9), 1 + draw(9)}};
+        const grv_box global = {
+            .n_dims = 3, .start = {0, 2, 0}, .count = {1 + draw(9), 1 + draw(9), 1 + draw(9)}};
         tiling from, to;
         local_array x, rx, y, ry;
         bisect(&from, global, 0, size);
@@ -222,7 +241,8 @@ static void test_adjoint(void **state)
         make_array(&y, &to, 8, 10);
         for_each(&x, &global, number_with, &stream_x);
         for_each(&y, &global, number_with, &stream_y);
-        const grv_repartition_params forward = params_of(&from, &x, &to, &y, 1), backward = grv_repartition_adjoint(&forward);
+        const grv_repartition_params forward = params_of(&from, &x, &to, &y, 1),
+                                     backward = grv_repartition_adjoint(&forward);
         run(&forward, x.data, rx.data);
         run(&backward, y.data, ry.data);
         product left = {.stream = stream_y}, right = {.stream = stream_x};
@@ -287,8 +307,9 @@ static void test_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_boxes), cmocka_unit_test(test_adjoint),
-                                       cmocka_unit_test(test_threads), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_boxes), cmocka_unit_test(test_adjoint),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_errors)};
     world = mpi_test_begin();
     rank = grv_comm_rank(world);
     size = grv_comm_size(world);

@@ -1,0 +1,152 @@
+/* Evaluation on samples of a data set, one per data rank at a time. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "grove/core.h"
+#include "grove/train.h"
+#include "kernels/point_kernels.h"
+#include "train/network_impl.h"
+
+/* the samples that this rank reads: every n_data-th, the last one again where they do not come out even */
+static grv_status rank_samples(const grv_network *n, grv_range samples, int64_t **out, int64_t *n_runs)
+{
+    const int n_data = n->params.n_data, data_index = (n->comm == NULL ? 0 : grv_comm_rank(n->comm)) / n->params.n_domain;
+    *n_runs = grvi_ceil_div(samples.count, n_data);
+    GRV_TRY(GRVI_ALLOC(out, *n_runs));
+    for (int64_t i = 0; i < *n_runs; i++) (*out)[i] = samples.start + grvi_min_i64(i * n_data + data_index, samples.count - 1);
+    return GRV_OK;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef struct evaluation_state {
+    grv_loader *loader;
+    int64_t *samples, n_runs;
+    double *seconds;     /* [n_runs] */
+    double *mean_sums;   /* [n_runs][2]: this rank's sums of (mean - y)^2 and y^2 */
+    double *all_sums;    /* of all ranks */
+    int64_t *bytes;      /* [ranks] */
+} evaluation_state;
+
+static void state_fini(evaluation_state *s)
+{
+    grv_loader_destroy(&s->loader);
+    grv_free(s->samples);
+    grv_free(s->seconds);
+    grv_free(s->mean_sums);
+    grv_free(s->all_sums);
+    grv_free(s->bytes);
+}
+
+static grv_status state_init(evaluation_state *s, const grv_network *n, grv_dataset *data, grv_range samples)
+{
+    const int n_ranks = n->params.n_data * n->params.n_domain;
+    const grv_loader_params loader = {.planes = grv_network_planes(n), .batch = 1, .n_ahead = 2};
+    *s = (evaluation_state){0};
+    GRV_CHECK(n->params.loss && n->params.batch == n->params.n_data, GRV_E_ARG, "evaluate: a network with loss and one sample per data rank expected");
+    GRV_TRY(rank_samples(n, samples, &s->samples, &s->n_runs));
+    GRV_TRY(GRVI_CALLOC(&s->seconds, s->n_runs));
+    GRV_TRY(GRVI_CALLOC(&s->mean_sums, 2 * s->n_runs));
+    GRV_TRY(GRVI_CALLOC(&s->all_sums, 2 * s->n_runs * n_ranks));
+    GRV_TRY(GRVI_CALLOC(&s->bytes, n_ranks));
+    for (int r = 0; r < n_ranks; r++) s->bytes[r] = 2 * s->n_runs * (int64_t)sizeof(double);
+    GRV_TRY(grv_loader_create(data, &loader, &s->loader));
+    return grv_loader_begin(s->loader, s->samples, s->n_runs);
+}
+
+/* the mean predictor's error of each sample from the sums of all ranks */
+static grv_status mean_field_error(evaluation_state *s, const grv_network *n, grv_comm *comm, grv_range samples, double *out)
+{
+    const double *sums = s->mean_sums;
+    if (n->comm != NULL) {
+        GRV_TRY(grv_comm_all_gather(comm, s->mean_sums, s->bytes, s->all_sums));
+        sums = s->all_sums;
+    }
+    *out = 0;
+    for (int64_t i = 0; i < samples.count; i++) {
+        double error = 0, norm = 0;
+        for (int m = 0; m < n->params.n_domain; m++) {
+            const int64_t rank = i % n->params.n_data * n->params.n_domain + m;
+            error += sums[2 * (rank * s->n_runs + i / n->params.n_data)];
+            norm += sums[2 * (rank * s->n_runs + i / n->params.n_data) + 1];
+        }
+        *out += sqrt(error / norm) / (double)samples.count;
+    }
+    return GRV_OK;
+}
+
+static grv_status run_samples(evaluation_state *s, grv_network *n, const float *mean_field, grv_range samples, grv_comm *comm, grv_log *log,
+                              double *losses, grv_evaluation *out)
+{
+    const grvi_point_kernels *const kernels = grvi_point_kernels_for(grvi_isa_chosen());
+    grv_progress progress;
+    grv_status status = GRV_OK;
+    grv_progress_begin(&progress, log, "evaluate", "samples", samples.count);
+    for (int64_t i = 0; i < s->n_runs; i++) {
+        const float *input = NULL, *target = NULL;
+        status = grv_loader_next(s->loader, &input, &target);
+        if (n->comm != NULL) status = grv_comm_agree(comm, status);
+        if (status != GRV_OK) break;
+        const double begin = grv_clock_seconds();
+        status = grv_network_run(n, input, target);
+        if (status != GRV_OK) break;
+        s->seconds[i] = grv_clock_seconds() - begin;
+        if (mean_field != NULL) {
+            const grvi_loss_sums sums = kernels->loss_sums(grv_network_output_count(n), mean_field, target);
+            s->mean_sums[2 * i] = sums.error2;
+            s->mean_sums[2 * i + 1] = sums.target2;
+        }
+        for (int64_t k = 0; k < n->params.n_data && i * n->params.n_data + k < samples.count; k++) {
+            const double loss = grv_exec_sample_losses(n->exec)[k];
+            out->relative_l2 += loss / (double)samples.count;
+            if (losses != NULL) losses[i * n->params.n_data + k] = loss;
+        }
+        grv_progress_update(&progress, grvi_min_i64((i + 1) * n->params.n_data, samples.count));
+    }
+    grv_progress_end(&progress);
+    return status;
+}
+
+grv_status grv_evaluate(grv_network *n, grv_dataset *data, grv_range samples, const float *mean_field, grv_comm *comm, grv_log *log,
+                        double *sample_losses, grv_evaluation *out)
+{
+    *out = (grv_evaluation){.n_samples = samples.count, .relative_l2_zero = 1, .relative_l2_mean_field = (double)NAN};
+    evaluation_state s;
+    if (samples.count == 0) {
+        out->relative_l2 = (double)NAN;
+        return GRV_OK;
+    }
+    grv_status status = state_init(&s, n, data, samples);
+    if (n->comm != NULL) status = grv_comm_agree(comm, status);
+    if (status == GRV_OK) status = run_samples(&s, n, mean_field, samples, comm, log, sample_losses, out);
+    if (status == GRV_OK && mean_field != NULL) status = mean_field_error(&s, n, comm, samples, &out->relative_l2_mean_field);
+    if (status == GRV_OK) {
+        qsort(s.seconds, (size_t)s.n_runs, sizeof *s.seconds, compare_doubles);
+        out->seconds_per_sample = s.seconds[s.n_runs / 2];
+    }
+    state_fini(&s);
+    return status;
+}
+
+grv_status grv_mean_field(const grv_network *n, grv_dataset *data, grv_range samples, float *mean)
+{
+    const int64_t count = grv_network_output_count(n);
+    const grv_range planes = grv_network_planes(n);
+    double *sum = NULL;
+    float *target = NULL;
+    grv_status status = GRVI_CALLOC(&sum, count);
+    if (status == GRV_OK) status = GRVI_ALLOC(&target, count);
+    for (int64_t i = 0; status == GRV_OK && i < samples.count; i++) {
+        status = grv_dataset_read(data, samples.start + i, planes.start, planes.count, NULL, target);
+        for (int64_t k = 0; status == GRV_OK && k < count; k++) sum[k] += (double)target[k];
+    }
+    for (int64_t k = 0; status == GRV_OK && k < count; k++) mean[k] = (float)(sum[k] / (double)samples.count);
+    grv_free(sum);
+    grv_free(target);
+    return status;
+}
