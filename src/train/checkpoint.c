@@ -72,7 +72,7 @@ static grv_status write_state(const char *path, const grv_train_state *s, int64_
     grvi_json_end_object(&w);
     grvi_text_append(&text, "\n");
     grv_status status = grvi_text_status(&text);
-    if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, false);
+    if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, true);
     grvi_text_fini(&text);
     return status;
 }
@@ -223,8 +223,10 @@ static void folder_paths_fini(folder_paths *p)
 
 static grv_status publish(const char *path, const folder_paths *p)
 {
-    GRV_TRY(grvi_fs_remove_tree(p->old.data));
-    if (grvi_fs_exists(path)) GRV_TRY(grvi_fs_rename(path, p->old.data));
+    if (grvi_fs_exists(path)) { /* else <path>.old may be the only whole one */
+        GRV_TRY(grvi_fs_remove_tree(p->old.data));
+        GRV_TRY(grvi_fs_rename(path, p->old.data));
+    }
     GRV_TRY(grvi_fs_rename(p->partial.data, path));
     return grvi_fs_remove_tree(p->old.data);
 }

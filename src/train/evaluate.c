@@ -80,6 +80,13 @@ static grv_status mean_field_error(evaluation_state *s, const grv_network *n, gr
     return GRV_OK;
 }
 
+/* losses are the same on every rank, and so is this error */
+static grv_status check_loss(double loss, int64_t sample)
+{
+    GRV_CHECK(isfinite(loss), GRV_E_NUMERIC, "sample %lld: the error of the prediction is not finite", (long long)sample);
+    return GRV_OK;
+}
+
 static grv_status run_samples(evaluation_state *s, grv_network *n, const float *mean_field, grv_range samples, grv_comm *comm, grv_log *log,
                               double *losses, grv_evaluation *out)
 {
@@ -101,11 +108,13 @@ static grv_status run_samples(evaluation_state *s, grv_network *n, const float *
             s->mean_sums[2 * i] = sums.error2;
             s->mean_sums[2 * i + 1] = sums.target2;
         }
-        for (int64_t k = 0; k < n->params.n_data && i * n->params.n_data + k < samples.count; k++) {
+        for (int64_t k = 0; status == GRV_OK && k < n->params.n_data && i * n->params.n_data + k < samples.count; k++) {
             const double loss = grv_exec_sample_losses(n->exec)[k];
+            status = check_loss(loss, samples.start + i * n->params.n_data + k);
             out->relative_l2 += loss / (double)samples.count;
             if (losses != NULL) losses[i * n->params.n_data + k] = loss;
         }
+        if (status != GRV_OK) break;
         grv_progress_update(&progress, grvi_min_i64((i + 1) * n->params.n_data, samples.count));
     }
     grv_progress_end(&progress);
