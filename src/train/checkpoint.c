@@ -3,6 +3,7 @@
 #include "grove/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -231,6 +232,14 @@ static grv_status publish(const char *path, const folder_paths *p)
     return grvi_fs_remove_tree(p->old.data);
 }
 
+/* what a failed save wrote aside; the first failure is the one to tell */
+static void remove_partial(const folder_paths *p, grv_status status)
+{
+    char message[1024];
+    (void)snprintf(message, sizeof message, "%s", grv_error_message());
+    if (p->partial.data != NULL && grvi_fs_remove_tree(p->partial.data) != GRV_OK) (void)grvi_fail_from(status, message);
+}
+
 static grv_status prepare(const folder_paths *p)
 {
     GRV_TRY(grvi_fs_remove_tree(p->partial.data));
@@ -255,10 +264,7 @@ grv_status grv_checkpoint_save(const char *path, grv_network *network, grv_optim
         status = write_state(p.state.data, state, optimizer == NULL ? 0 : grv_optimizer_count(optimizer));
         if (status == GRV_OK) status = publish(path, &p);
     }
-    if (status != GRV_OK && is_root) {
-        const grv_status ignored = grvi_fs_remove_tree(p.partial.data); /* the first failure is the one to tell */
-        (void)ignored;
-    }
+    if (status != GRV_OK && is_root) remove_partial(&p, status);
     folder_paths_fini(&p);
     return comm == NULL ? status : grv_comm_agree(comm, status);
 }
