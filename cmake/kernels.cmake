@@ -3,13 +3,15 @@
 include(CheckCCompilerFlag)
 check_c_compiler_flag(-mavx2 GROVE_HAS_AVX2)
 check_c_compiler_flag(-mavx512f GROVE_HAS_AVX512)
+# -O3 in optimised builds only: with sanitizers the unrolled kernels would take minutes to compile.
 function(grove_kernel_flags)
+  set(optimise "$<$<CONFIG:Release,RelWithDebInfo>:-O3>")
   foreach(source ${ARGN})
     if(source MATCHES "/kernels/[^/]*_avx2\\.c$" AND GROVE_HAS_AVX2)
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-O3")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;${optimise}")
     elseif(source MATCHES "/kernels/[^/]*_avx512\\.c$" AND GROVE_HAS_AVX512)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mprefer-vector-width=512;-O3")
+        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mprefer-vector-width=512;${optimise}")
     endif()
   endforeach()
 endfunction()

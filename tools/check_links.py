@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Relative links of the documents lead somewhere, and so do paths in backticks that start with a folder of the tree.
+Every folder of src has a README.md.
 
     check_links.py [tree]
 
@@ -26,7 +27,10 @@ def text_lines(text):
 
 def main():
     root, findings = house.root_from_arguments(), []
-    documents = [f for f in house.tree_files(root) if f.endswith(".md") and f != "STYLE.md"]
+    files = house.tree_files(root)
+    documents = [f for f in files if f.endswith(".md") and f != "STYLE.md"]
+    modules = sorted({f.split("/")[1] for f in files if f.startswith("src/")})
+    findings += [f"src/{module}/README.md:1: is missing" for module in modules if f"src/{module}/README.md" not in files]
     for path in documents:
         for number, line in text_lines(house.read(root, path)):
             links = [os.path.join(os.path.dirname(path), link) for link in LINK.findall(line) if "://" not in link]

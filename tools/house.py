@@ -7,7 +7,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Public headers that no source file of their module is named after.
-HEADER_MODULE = {"status": "core", "grove": "cli"}
+HEADER_MODULE = {"status": "core", "use": "report", "grove": "cli"}
 
 
 def root_from_arguments():

@@ -42,6 +42,28 @@ typedef struct grv_bench_result {
  * @param name  a constant string, borrowed */
 GRV_API void grv_bench_result_add(grv_bench_result *result, const char *name, double value);
 
+/** What the machine can do with a number of threads. */
+typedef struct grv_machine {
+    int n_threads;
+    double flops;        /**< per second: peak of multiply-adds, float, with the chosen instruction set */
+    double read_bytes;   /**< per second, from memory */
+    double write_bytes;  /**< per second, to memory */
+} grv_machine;
+
+/** Measures the machine: medians over about a second; memory that is read and written is larger than caches and touched before.
+ * @errors GRV_E_NOMEM */
+GRV_API grv_status grv_bench_machine(int n_threads, grv_machine *out) GRV_MUST_CHECK;
+
+/** One training step of a Fourier neural operator on one rank: forward, gradients, Adam.
+ * Problems: "<n0>x<n1>..w<width>m<m0>,<m1>..[:peer|:paper][k<blocks>][b<batch>][t<threads>][r<repetitions>]", 1 to 4 axes; "peer" (default): the network of
+ * bench/peers/fno_torch.py (one-layer lift, GELU but after the last block, width -> 128 -> 1, mean square); "paper": the parallel FNO
+ * (two-layer lift, ReLU, projection 32, relative L2). A leading "fno:" is allowed. Defaults: 4 blocks, batch 1, 1 thread, 5 repetitions.
+ * The floor is the sum over operations of max(flops / peak, read / bandwidth, written / bandwidth), counts by definition (docs/spectral.md).
+ * Values: forward_seconds, block_forward_seconds, optimizer_seconds, the time of each kind of operation, and the machine.
+ * Correct: the loss falls along the gradient by what the gradient says.
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM */
+GRV_API grv_status grv_bench_fno(const char *problem, grv_bench_result *result) GRV_MUST_CHECK;
+
 /** Flow solver: a periodic Taylor-Green vortex in a cube.
  * Problems: "tgv<N>[d][t<threads>][v<cycles>][h<half sweeps>][r<steps>]" with N cells a side, d for double, by default float, 1 thread,
  * 2 multigrid cycles a solve of 4 half sweeps each, and as many timed steps as take about two seconds (5 to 101). A leading "flow:" is allowed.

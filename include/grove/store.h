@@ -27,18 +27,18 @@ extern "C" {
 #define GRV_STORE_MAX_RANK 16
 
 /** Data types: enumerator, Zarr name, bytes of an element. float16 is moved as raw 16-bit words. */
-#define GRV_STORE_TYPE_LIST(X)                                                                     \
-    X(GRV_STORE_BOOL, "bool", 1)                                                                   \
-    X(GRV_STORE_I8, "int8", 1)                                                                     \
-    X(GRV_STORE_I16, "int16", 2)                                                                   \
-    X(GRV_STORE_I32, "int32", 4)                                                                   \
-    X(GRV_STORE_I64, "int64", 8)                                                                   \
-    X(GRV_STORE_U8, "uint8", 1)                                                                    \
-    X(GRV_STORE_U16, "uint16", 2)                                                                  \
-    X(GRV_STORE_U32, "uint32", 4)                                                                  \
-    X(GRV_STORE_U64, "uint64", 8)                                                                  \
-    X(GRV_STORE_F16, "float16", 2)                                                                 \
-    X(GRV_STORE_F32, "float32", 4)                                                                 \
+#define GRV_STORE_TYPE_LIST(X)     \
+    X(GRV_STORE_BOOL, "bool", 1)   \
+    X(GRV_STORE_I8, "int8", 1)     \
+    X(GRV_STORE_I16, "int16", 2)   \
+    X(GRV_STORE_I32, "int32", 4)   \
+    X(GRV_STORE_I64, "int64", 8)   \
+    X(GRV_STORE_U8, "uint8", 1)    \
+    X(GRV_STORE_U16, "uint16", 2)  \
+    X(GRV_STORE_U32, "uint32", 4)  \
+    X(GRV_STORE_U64, "uint64", 8)  \
+    X(GRV_STORE_F16, "float16", 2) \
+    X(GRV_STORE_F32, "float32", 4) \
     X(GRV_STORE_F64, "float64", 8)
 
 /** Type of an array's elements, in memory and in the file. */
@@ -62,11 +62,12 @@ typedef enum grv_store_sync {
 
 /** How a store is opened. */
 typedef struct grv_store_params {
-    bool writable;             /**< writing is allowed; the folder is made if it is absent. Default false */
-    grv_store_sync sync;       /**< durability of writes. Default GRV_STORE_SYNC_NONE */
-    int n_threads;             /**< threads that one read or write uses; 1 inside a parallel region. Default 1 */
+    bool writable; /**< writing is allowed; the folder is made if it is absent. Default false */
+    grv_store_sync sync; /**< durability of writes. Default GRV_STORE_SYNC_NONE */
+    int n_threads; /**< threads that one read or write uses; 1 inside a parallel region. Default 1 */
     int64_t index_cache_bytes; /**< most memory of cached shard indices. Default 64 MiB */
-    int64_t max_chunk_bytes;   /**< larger decoded chunks (inner chunks) are refused. Default 2^31 - 1 */
+    int64_t
+        max_chunk_bytes; /**< larger decoded chunks (inner chunks) are refused. Default 2^31 - 1 */
 } grv_store_params;
 
 /** The defaults above. */
@@ -89,7 +90,8 @@ typedef struct grv_store grv_store;
  * @param params  NULL for the defaults
  * @param store  on success; close with grv_store_close. Not collective
  * @errors GRV_E_NOT_FOUND if the folder is absent and params do not say writable, GRV_E_NOMEM */
-GRV_API grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **store) GRV_MUST_CHECK;
+GRV_API grv_status grv_store_open(const char *location, const grv_store_params *params,
+                                  grv_store **store) GRV_MUST_CHECK;
 
 /** Forces everything written through this store to the disk, whatever the policy (GRV_STORE_SYNC_NONE: does nothing).
  * Not collective. @errors GRV_E_IO */
@@ -114,7 +116,8 @@ typedef enum grv_node_kind {
  * @param path  names joined by '/', relative to the store; "" is the store's own node
  * @param kind  GRV_NODE_NONE if there is none. Not collective
  * @errors GRV_E_FORMAT for broken metadata, GRV_E_UNSUPPORTED for Zarr version 2 */
-GRV_API grv_status grv_store_node(grv_store *store, const char *path, grv_node_kind *kind) GRV_MUST_CHECK;
+GRV_API grv_status grv_store_node(grv_store *store, const char *path,
+                                  grv_node_kind *kind) GRV_MUST_CHECK;
 
 /** One child of a group. */
 typedef struct grv_store_child {
@@ -125,7 +128,8 @@ typedef struct grv_store_child {
 /** The children of a group, sorted by name; folders without metadata are left out.
  * @param children  [*n], owned by the caller: free with grv_store_children_free. Not collective
  * @errors as grv_store_node, GRV_E_NOT_FOUND if there is no group at the path */
-GRV_API grv_status grv_store_list(grv_store *store, const char *path, grv_store_child **children, int64_t *n) GRV_MUST_CHECK;
+GRV_API grv_status grv_store_list(grv_store *store, const char *path, grv_store_child **children,
+                                  int64_t *n) GRV_MUST_CHECK;
 
 /** Frees what grv_store_list gave. Not collective. */
 GRV_API void grv_store_children_free(grv_store_child *children, int64_t n);
@@ -133,27 +137,32 @@ GRV_API void grv_store_children_free(grv_store_child *children, int64_t n);
 /** Makes a group, and the groups above it that are absent. Not collective.
  * @param attributes  a JSON object as text, or NULL for none
  * @errors GRV_E_EXISTS if a node is there, GRV_E_FORMAT if the attributes are no JSON object, GRV_E_ARG for a bad name */
-GRV_API grv_status grv_group_create(grv_store *store, const char *path, const char *attributes) GRV_MUST_CHECK;
+GRV_API grv_status grv_group_create(grv_store *store, const char *path,
+                                    const char *attributes) GRV_MUST_CHECK;
 
 /** Attributes of the group or array at a path as JSON text, "{}" if there are none. Not collective.
  * @param attributes  owned by the caller, free with grv_free */
-GRV_API grv_status grv_attributes_get(grv_store *store, const char *path, char **attributes) GRV_MUST_CHECK;
+GRV_API grv_status grv_attributes_get(grv_store *store, const char *path,
+                                      char **attributes) GRV_MUST_CHECK;
 
 /** Replaces the attributes of the node at a path; all other metadata is kept, consolidated copies above are dropped.
  * One writer at a time. Not collective.
  * @param attributes  a JSON object as text */
-GRV_API grv_status grv_attributes_set(grv_store *store, const char *path, const char *attributes) GRV_MUST_CHECK;
+GRV_API grv_status grv_attributes_set(grv_store *store, const char *path,
+                                      const char *attributes) GRV_MUST_CHECK;
 
 /** Publishes a small object of the caller's own, such as a log beside an array's chunks. Zarr readers do not see objects
  * below an array. Not collective.
  * @param key  names joined by '/', relative to the store
  * @errors GRV_E_ARG for a bad key, GRV_E_IO */
-GRV_API grv_status grv_store_put(grv_store *store, const char *key, const void *data, int64_t n_bytes) GRV_MUST_CHECK;
+GRV_API grv_status grv_store_put(grv_store *store, const char *key, const void *data,
+                                 int64_t n_bytes) GRV_MUST_CHECK;
 
 /** Reads an object whole. Not collective.
  * @param data  NUL-terminated one past *n_bytes, owned by the caller, free with grv_free; NULL if the key is absent
  * @errors GRV_E_FORMAT if it is larger than max_bytes */
-GRV_API grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data, int64_t *n_bytes) GRV_MUST_CHECK;
+GRV_API grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data,
+                                 int64_t *n_bytes) GRV_MUST_CHECK;
 
 /** Removes an object; an absent key is no error. Not collective. */
 GRV_API grv_status grv_store_remove(grv_store *store, const char *key) GRV_MUST_CHECK;
@@ -171,21 +180,27 @@ typedef enum grv_compressor {
  * grv_array_desc_default. Pointers are copied by grv_array_create; those of grv_array_get_desc are the array's. */
 typedef struct grv_array_desc {
     grv_store_type type;
-    int rank;                                /**< 0 (a scalar) to GRV_STORE_MAX_RANK */
-    int64_t shape[GRV_STORE_MAX_RANK];       /**< elements along each axis, slowest first; may be 0 */
-    int64_t chunk_shape[GRV_STORE_MAX_RANK]; /**< of a stored object (chunk or shard); need not divide the shape */
-    bool sharded;                            /**< stored objects are shards of inner chunks */
-    int64_t inner_shape[GRV_STORE_MAX_RANK]; /**< of an inner chunk, divides chunk_shape; only if sharded */
+    int rank;                          /**< 0 (a scalar) to GRV_STORE_MAX_RANK */
+    int64_t shape[GRV_STORE_MAX_RANK]; /**< elements along each axis, slowest first; may be 0 */
+    int64_t chunk_shape
+        [GRV_STORE_MAX_RANK]; /**< of a stored object (chunk or shard); need not divide the shape */
+    bool sharded;             /**< stored objects are shards of inner chunks */
+    int64_t inner_shape
+        [GRV_STORE_MAX_RANK]; /**< of an inner chunk, divides chunk_shape; only if sharded */
     const char *dimension_names[GRV_STORE_MAX_RANK]; /**< NULL: no name */
-    uint64_t fill;             /**< bit pattern of the value of what was never written, in the low bytes. Default 0 */
-    grv_compressor compressor; /**< of the (inner) chunks. Default GRV_COMPRESSOR_ZSTD; unused after opening */
-    int level;                 /**< of the compressor. Default 1; unused after opening */
-    bool checksum;             /**< CRC-32C after each (inner) chunk; shard indices always have one */
-    bool big_endian;           /**< byte order in the file */
-    bool keys_v2;              /**< chunk keys "0.1" rather than "c/0/1" */
-    const char *codecs;        /**< a Zarr `codecs` list as JSON text, used instead of the seven fields from `sharded`
+    uint64_t
+        fill; /**< bit pattern of the value of what was never written, in the low bytes. Default 0 */
+    grv_compressor
+        compressor; /**< of the (inner) chunks. Default GRV_COMPRESSOR_ZSTD; unused after opening */
+    int level;      /**< of the compressor. Default 1; unused after opening */
+    bool checksum;  /**< CRC-32C after each (inner) chunk; shard indices always have one */
+    bool big_endian; /**< byte order in the file */
+    bool keys_v2;    /**< chunk keys "0.1" rather than "c/0/1" */
+    const char *
+        codecs; /**< a Zarr `codecs` list as JSON text, used instead of the seven fields from `sharded`
                                     on that speak of coding; NULL: made from them. After opening: what the file says */
-    const char *attributes;    /**< JSON object as text, or NULL. After opening: NULL, see grv_attributes_get */
+    const char *
+        attributes; /**< JSON object as text, or NULL. After opening: NULL, see grv_attributes_get */
 } grv_array_desc;
 
 /** The defaults: float32, rank 0, Zstandard level 1, fill 0. */
@@ -202,7 +217,8 @@ GRV_API grv_status grv_array_create(grv_store *store, const char *path, const gr
 
 /** Opens the array at a path. Not collective.
  * @errors GRV_E_NOT_FOUND, GRV_E_FORMAT for broken metadata, GRV_E_UNSUPPORTED naming what is not supported */
-GRV_API grv_status grv_array_open(grv_store *store, const char *path, grv_array **array) GRV_MUST_CHECK;
+GRV_API grv_status grv_array_open(grv_store *store, const char *path,
+                                  grv_array **array) GRV_MUST_CHECK;
 
 /** Closes an array. NULL is allowed. Not collective. */
 GRV_API void grv_array_close(grv_array **array);
@@ -217,22 +233,24 @@ GRV_API const grv_array_desc *grv_array_get_desc(const grv_array *array);
  * @param out  elements of the array's type in the machine's byte order
  * @param strides  [rank] distance between neighbours along each axis of `out`, in elements; NULL: dense, last axis fastest
  * @errors GRV_E_ARG, GRV_E_IO, GRV_E_FORMAT naming array, chunk and byte offset, GRV_E_NOMEM */
-GRV_API grv_status grv_array_read(grv_array *array, const int64_t *start, const int64_t *count, void *out,
-                                  const int64_t *strides) GRV_MUST_CHECK;
+GRV_API grv_status grv_array_read(grv_array *array, const int64_t *start, const int64_t *count,
+                                  void *out, const int64_t *strides) GRV_MUST_CHECK;
 
 /** Writes a region from the caller's memory; arguments as grv_array_read. A stored object that the region covers only
  * in part is read, changed and published again: such an object needs one writer at a time. A covered shard is
  * built in memory from inner chunks that are encoded in parallel. Chunks of nothing but the fill value are not
  * stored. After an error each object is as it was or as it was to be. Thread-safe between different objects. Not collective. */
-GRV_API grv_status grv_array_write(grv_array *array, const int64_t *start, const int64_t *count, const void *in,
-                                   const int64_t *strides) GRV_MUST_CHECK;
+GRV_API grv_status grv_array_write(grv_array *array, const int64_t *start, const int64_t *count,
+                                   const void *in, const int64_t *strides) GRV_MUST_CHECK;
 
 /** Is the stored object (chunk or shard) present that holds an element? Not collective.
  * @param element  [rank] its index */
-GRV_API grv_status grv_array_has_object(grv_array *array, const int64_t *element, bool *present) GRV_MUST_CHECK;
+GRV_API grv_status grv_array_has_object(grv_array *array, const int64_t *element,
+                                        bool *present) GRV_MUST_CHECK;
 
 /** Number of stored objects present and their bytes, by walking what is stored below it. Not collective. */
-GRV_API grv_status grv_array_stored(grv_array *array, int64_t *n_objects, int64_t *n_bytes) GRV_MUST_CHECK;
+GRV_API grv_status grv_array_stored(grv_array *array, int64_t *n_objects,
+                                    int64_t *n_bytes) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -53,8 +53,10 @@ static grv_status write_array(grvi_json_writer *w, grv_array *array, bool in_ful
         grvi_json_key(w, "dimensions");
         grvi_json_begin_array(w);
         for (int i = 0; i < desc->rank; i++) {
-            if (desc->dimension_names[i] != NULL) grvi_json_string(w, desc->dimension_names[i]);
-            else grvi_json_null(w);
+            if (desc->dimension_names[i] != NULL)
+                grvi_json_string(w, desc->dimension_names[i]);
+            else
+                grvi_json_null(w);
         }
         grvi_json_end_array(w);
     }
@@ -118,7 +120,8 @@ static grv_status write_dataset(grvi_json_writer *w, const char *path)
     return status;
 }
 
-static grv_status write_group(grvi_json_writer *w, grv_store *store, const char *path, const char *attributes)
+static grv_status write_group(grvi_json_writer *w, grv_store *store, const char *path,
+                              const char *attributes)
 {
     grv_store_child *children = NULL;
     int64_t n = 0;
@@ -138,7 +141,8 @@ static grv_status write_node(grvi_json_writer *w, grv_store *store, const char *
     char *attributes = NULL;
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY(grv_store_node(store, "", &kind));
-    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "%s is neither a group nor an array (no zarr.json)", path);
+    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
+              "%s is neither a group nor an array (no zarr.json)", path);
     GRV_TRY_GOTO(grv_attributes_get(store, "", &attributes));
     grvi_json_begin_object(w);
     write_string(w, "kind", kind_name(kind));
@@ -179,7 +183,8 @@ static void print_shape(int rank, const int64_t *shape)
 }
 
 /* One line for a child, or one object of the JSON list. */
-static grv_status list_child(grvi_json_writer *w, grv_store *store, const grv_store_child *child, bool as_json)
+static grv_status list_child(grvi_json_writer *w, grv_store *store, const grv_store_child *child,
+                             bool as_json)
 {
     grv_array *array = NULL;
     if (as_json) {
@@ -194,20 +199,25 @@ static grv_status list_child(grvi_json_writer *w, grv_store *store, const grv_st
         if (status == GRV_OK && as_json) status = write_array(w, array, false);
         if (status == GRV_OK && !as_json) {
             const int padding = (int)grvi_max_i64(0, 20 - (int64_t)strlen(child->name));
-            (void)printf("%*s  %-8s  ", padding, "", grv_store_type_name(grv_array_get_desc(array)->type));
+            (void)printf("%*s  %-8s  ", padding, "",
+                         grv_store_type_name(grv_array_get_desc(array)->type));
             print_shape(grv_array_get_desc(array)->rank, grv_array_get_desc(array)->shape);
         }
         grv_array_close(&array);
         /* an array that is refused is named with the reason; the others are listed all the same */
         if (status == GRV_E_UNSUPPORTED || status == GRV_E_FORMAT) {
-            if (as_json) write_string(w, "error", grv_error_message());
-            else (void)printf("  (%s)", grv_error_message());
+            if (as_json)
+                write_string(w, "error", grv_error_message());
+            else
+                (void)printf("  (%s)", grv_error_message());
         } else if (status != GRV_OK) {
             return status;
         }
     }
-    if (as_json) grvi_json_end_object(w);
-    else (void)printf("\n");
+    if (as_json)
+        grvi_json_end_object(w);
+    else
+        (void)printf("\n");
     return GRV_OK;
 }
 
@@ -220,8 +230,10 @@ static grv_status run_ls(grv_store *store, const char *path, bool as_json)
     grv_node_kind kind = GRV_NODE_NONE;
     int64_t n = 0;
     GRV_TRY(grv_store_node(store, "", &kind));
-    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "%s is neither a group nor an array (no zarr.json)", path);
-    GRV_CHECK(kind == GRV_NODE_GROUP, GRV_E_ARG, "%s is an array and has no children; `grove store info` describes it", path);
+    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
+              "%s is neither a group nor an array (no zarr.json)", path);
+    GRV_CHECK(kind == GRV_NODE_GROUP, GRV_E_ARG,
+              "%s is an array and has no children; `grove store info` describes it", path);
     GRV_TRY(grv_store_list(store, "", &children, &n));
     if (as_json) grvi_json_begin_array(&w);
     for (int64_t i = 0; i < n; i++) GRV_TRY_GOTO(list_child(&w, store, &children[i], as_json));
@@ -240,24 +252,28 @@ static grv_status run(const grvc_session *session)
     const char *const path = session->words[1];
     grv_store *store = NULL;
     GRV_TRY(grv_store_open(path, NULL, &store));
-    const grv_status status = is_ls ? run_ls(store, path, session->json) : run_info(store, path, session->json);
+    const grv_status status =
+        is_ls ? run_ls(store, path, session->json) : run_info(store, path, session->json);
     grv_store_close(&store);
     return status;
 }
 
 int grvc_store(int argc, char **argv)
 {
-    grvc_session session = {.name = "grove store",
-                            .about = "Looks into a Zarr (version 3) store or a data set.\n"
-                                     "  ls PATH    the groups and arrays in a group\n"
-                                     "  info PATH  one group, data set or array: PATH/NAME for an array in a group",
-                            .words_usage = "ls|info PATH",
-                            .min_words = 2,
-                            .max_words = 2};
+    grvc_session session = {
+        .name = "grove store",
+        .about = "Looks into a Zarr (version 3) store or a data set.\n"
+                 "  ls PATH    the groups and arrays in a group\n"
+                 "  info PATH  one group, data set or array: PATH/NAME for an array in a group",
+        .words_usage = "ls|info PATH",
+        .min_words = 2,
+        .max_words = 2};
     const int code = grvc_begin(&session, argc, argv);
     if (code != GRVC_CONTINUE) return code;
     if (strcmp(session.words[0], "ls") != 0 && strcmp(session.words[0], "info") != 0) {
-        if (session.rank == 0) (void)fprintf(stderr, "grove store: ls or info expected, '%.80s' found\n", session.words[0]);
+        if (session.rank == 0)
+            (void)fprintf(stderr, "grove store: ls or info expected, '%.80s' found\n",
+                          session.words[0]);
         (void)grvc_end(&session, GRV_OK);
         return GRVC_EXIT_USAGE;
     }

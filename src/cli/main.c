@@ -12,7 +12,9 @@ static const grvc_command commands[] = {
     {"train", "trains a network on a data set, on any number of ranks", grvc_train},
     {"evaluate", "a run's error on samples it never saw, with pictures", grvc_evaluate},
     {"predict", "a network's answers to the inputs of a data set", grvc_predict},
+    {"plan", "memory, work and traffic of a training step on any number of ranks", grvc_plan},
     {"store", "lists and describes stored arrays and data sets", grvc_store},
+    {"bench", "times against the floor of this machine", grvc_bench},
     {"info", "version, build, libraries, instruction set, cores", grvc_info},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -11,13 +11,16 @@ static const int64_t max_reason_bytes = 65536;
 
 /* ---- opening ---- */
 
-static grv_status field_from_array(const grv_array *array, const char *name, grv_dataset_field *field)
+static grv_status field_from_array(const grv_array *array, const char *name,
+                                   grv_dataset_field *field)
 {
     const grv_array_desc *const desc = grv_array_get_desc(array);
     GRV_CHECK(desc->rank >= 3 && desc->rank <= GRV_DATASET_MAX_AXES + 2, GRV_E_SHAPE,
-              "'%s' of a data set: [sample, 1 to %d axes, channel] expected, %d axes found", name, GRV_DATASET_MAX_AXES, desc->rank);
-    GRV_CHECK(desc->type == GRV_STORE_F32 || desc->type == GRV_STORE_F64, GRV_E_FORMAT, "'%s' of a data set: float32 or float64 expected, %s found",
-              name, grv_store_type_name(desc->type));
+              "'%s' of a data set: [sample, 1 to %d axes, channel] expected, %d axes found", name,
+              GRV_DATASET_MAX_AXES, desc->rank);
+    GRV_CHECK(desc->type == GRV_STORE_F32 || desc->type == GRV_STORE_F64, GRV_E_FORMAT,
+              "'%s' of a data set: float32 or float64 expected, %s found", name,
+              grv_store_type_name(desc->type));
     field->n_axes = desc->rank - 2;
     field->n_channels = desc->shape[desc->rank - 1];
     for (int i = 0; i < field->n_axes; i++) {
@@ -36,8 +39,11 @@ static grv_status read_attributes(grv_dataset *dataset)
     GRV_TRY_GOTO(grv_attributes_get(dataset->store, "", &text));
     GRV_TRY_GOTO(grvi_json_parse(text, (int64_t)strlen(text), "attributes of the data set", &root));
     if (grvi_json_has(root, "grove_dataset"))
-        GRV_CHECK_GOTO(grvi_json_as_i64(grvi_json_get(root, "grove_dataset"), &version) && version == GRVI_DATASET_VERSION, GRV_E_UNSUPPORTED,
-                       "attribute grove_dataset: version %d expected, %lld found", GRVI_DATASET_VERSION, (long long)version);
+        GRV_CHECK_GOTO(grvi_json_as_i64(grvi_json_get(root, "grove_dataset"), &version) &&
+                           version == GRVI_DATASET_VERSION,
+                       GRV_E_UNSUPPORTED,
+                       "attribute grove_dataset: version %d expected, %lld found",
+                       GRVI_DATASET_VERSION, (long long)version);
     if (!grvi_json_as_u64(grvi_json_get(root, "seed"), &dataset->desc.seed)) dataset->desc.seed = 0;
 done:
     grvi_json_free(root);
@@ -47,16 +53,20 @@ done:
 
 static grv_status check_contract(const grv_dataset *dataset)
 {
-    const grv_array_desc *const input = grv_array_get_desc(dataset->input), *const target = grv_array_get_desc(dataset->target);
+    const grv_array_desc *const input = grv_array_get_desc(dataset->input),
+                                *const target = grv_array_get_desc(dataset->target);
     const grv_array_desc *const status = grv_array_get_desc(dataset->status);
-    GRV_CHECK(status->rank == 1 && status->type == GRV_STORE_U8, GRV_E_FORMAT, "'status' of a data set: uint8 [sample] expected, %s of %d axes found",
+    GRV_CHECK(status->rank == 1 && status->type == GRV_STORE_U8, GRV_E_FORMAT,
+              "'status' of a data set: uint8 [sample] expected, %s of %d axes found",
               grv_store_type_name(status->type), status->rank);
-    GRV_CHECK(input->shape[0] == status->shape[0] && target->shape[0] == status->shape[0], GRV_E_SHAPE,
-              "samples of a data set: %lld in 'input', %lld in 'target', %lld in 'status'", (long long)input->shape[0],
-              (long long)target->shape[0], (long long)status->shape[0]);
-    GRV_CHECK(input->type == target->type, GRV_E_FORMAT, "'input' holds %s, 'target' %s", grv_store_type_name(input->type),
-              grv_store_type_name(target->type));
-    GRV_CHECK(input->shape[1] == target->shape[1], GRV_E_SHAPE, "the split axis has %lld planes in 'input', %lld in 'target'",
+    GRV_CHECK(input->shape[0] == status->shape[0] && target->shape[0] == status->shape[0],
+              GRV_E_SHAPE,
+              "samples of a data set: %lld in 'input', %lld in 'target', %lld in 'status'",
+              (long long)input->shape[0], (long long)target->shape[0], (long long)status->shape[0]);
+    GRV_CHECK(input->type == target->type, GRV_E_FORMAT, "'input' holds %s, 'target' %s",
+              grv_store_type_name(input->type), grv_store_type_name(target->type));
+    GRV_CHECK(input->shape[1] == target->shape[1], GRV_E_SHAPE,
+              "the split axis has %lld planes in 'input', %lld in 'target'",
               (long long)input->shape[1], (long long)target->shape[1]);
     return GRV_OK;
 }
@@ -87,7 +97,8 @@ grv_status grv_dataset_open(const char *path, const grv_store_params *params, gr
 done:
     if (status == GRV_OK) return GRV_OK;
     grv_dataset_close(&dataset);
-    GRV_FAIL(status, "data set %s: %s", path, grv_error_message() + strlen(grv_status_text(status)) + 2);
+    GRV_FAIL(status, "data set %s: %s", path,
+             grv_error_message() + strlen(grv_status_text(status)) + 2);
 }
 
 void grv_dataset_close(grv_dataset **dataset)
@@ -103,13 +114,23 @@ void grv_dataset_close(grv_dataset **dataset)
     *dataset = NULL;
 }
 
-const grv_dataset_desc *grv_dataset_get_desc(const grv_dataset *dataset) { return &dataset->desc; }
-grv_store *grv_dataset_get_store(grv_dataset *dataset) { return dataset->store; }
-void grv_dataset_set_check_finite(grv_dataset *dataset, bool enabled) { dataset->check_finite = enabled; }
+const grv_dataset_desc *grv_dataset_get_desc(const grv_dataset *dataset)
+{
+    return &dataset->desc;
+}
+grv_store *grv_dataset_get_store(grv_dataset *dataset)
+{
+    return dataset->store;
+}
+void grv_dataset_set_check_finite(grv_dataset *dataset, bool enabled)
+{
+    dataset->check_finite = enabled;
+}
 
 grv_status grvi_dataset_check_sample(const grv_dataset *dataset, int64_t sample)
 {
-    GRV_CHECK(sample >= 0 && sample < dataset->desc.n_samples, GRV_E_ARG, "sample %lld asked for, the data set has %lld", (long long)sample,
+    GRV_CHECK(sample >= 0 && sample < dataset->desc.n_samples, GRV_E_ARG,
+              "sample %lld asked for, the data set has %lld", (long long)sample,
               (long long)dataset->desc.n_samples);
     return GRV_OK;
 }
@@ -141,7 +162,8 @@ grv_status grv_dataset_mark_failed(grv_dataset *dataset, int64_t sample, const c
     grvi_text key = {0};
     GRV_TRY(grvi_dataset_check_sample(dataset, sample));
     GRV_TRY_GOTO(reason_key(sample, &key));
-    GRV_TRY_GOTO(grv_store_put(dataset->store, key.data, reason, grvi_min_i64((int64_t)strlen(reason), max_reason_bytes)));
+    GRV_TRY_GOTO(grv_store_put(dataset->store, key.data, reason,
+                               grvi_min_i64((int64_t)strlen(reason), max_reason_bytes)));
     GRV_TRY_GOTO(write_status(dataset, sample, GRV_SAMPLE_FAILED));
     atomic_store(&dataset->done[sample].is_set, false);
 done:
@@ -155,12 +177,16 @@ static grv_status fail_not_done(grv_dataset *dataset, int64_t sample, uint8_t st
     grvi_text key = {0};
     char *reason = NULL;
     int64_t n = 0;
-    if (state == GRV_SAMPLE_MISSING) GRV_FAIL(GRV_E_NOT_FOUND, "sample %lld of the data set is missing", (long long)sample);
-    GRV_CHECK(state == GRV_SAMPLE_FAILED, GRV_E_FORMAT, "status of sample %lld: 0, 1 or 2 expected, %d found", (long long)sample, state);
+    if (state == GRV_SAMPLE_MISSING)
+        GRV_FAIL(GRV_E_NOT_FOUND, "sample %lld of the data set is missing", (long long)sample);
+    GRV_CHECK(state == GRV_SAMPLE_FAILED, GRV_E_FORMAT,
+              "status of sample %lld: 0, 1 or 2 expected, %d found", (long long)sample, state);
     grv_status status = reason_key(sample, &key);
-    if (status == GRV_OK) status = grv_store_get(dataset->store, key.data, max_reason_bytes, &reason, &n);
     if (status == GRV_OK)
-        status = grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__, "sample %lld of the data set failed: %.1000s", (long long)sample,
+        status = grv_store_get(dataset->store, key.data, max_reason_bytes, &reason, &n);
+    if (status == GRV_OK)
+        status = grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__,
+                           "sample %lld of the data set failed: %.1000s", (long long)sample,
                            reason != NULL ? reason : "no reason was kept");
     grv_free(reason);
     grvi_text_fini(&key);
@@ -183,7 +209,8 @@ grv_status grv_dataset_status(grv_dataset *dataset, uint8_t *status)
     return grv_array_read(dataset->status, &zero, &dataset->desc.n_samples, status, NULL);
 }
 
-grv_status grv_dataset_list(grv_dataset *dataset, grv_sample_status which, int64_t *samples, int64_t *n)
+grv_status grv_dataset_list(grv_dataset *dataset, grv_sample_status which, int64_t *samples,
+                            int64_t *n)
 {
     uint8_t *states = NULL;
     *n = 0;
@@ -220,16 +247,16 @@ static int64_t plane_elements(const grv_dataset_field *field)
     return n;
 }
 
+/* exponents of nothing but ones; written so that compilers make vectors of it */
 static bool all_finite_f32(const float *values, int64_t n)
 {
-    uint32_t worst = 0;
+    uint32_t any_bad = 0;
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = 0;
         memcpy(&bits, &values[i], sizeof bits);
-        const uint32_t exponent = bits & 0x7f800000U;
-        worst = exponent > worst ? exponent : worst;
+        any_bad |= (bits & 0x7f800000U) == 0x7f800000U;
     }
-    return worst != 0x7f800000U;
+    return any_bad == 0;
 }
 
 static bool all_finite_f64(const double *values, int64_t n)
@@ -240,7 +267,8 @@ static bool all_finite_f64(const double *values, int64_t n)
 }
 
 /* The error for element number `at` of planes that start at first_plane. */
-static grv_status fail_not_finite(const grv_dataset_field *field, const char *name, int64_t sample, int64_t first_plane, int64_t at, double value)
+static grv_status fail_not_finite(const grv_dataset_field *field, const char *name, int64_t sample,
+                                  int64_t first_plane, int64_t at, double value)
 {
     grvi_text position = {0};
     int64_t index[GRV_DATASET_MAX_AXES + 1], rest = at;
@@ -252,16 +280,19 @@ static grv_status fail_not_finite(const grv_dataset_field *field, const char *na
     }
     index[0] = rest + first_plane;
     for (int i = 0; i < field->n_axes; i++)
-        grvi_text_printf(&position, "%s %lld, ", field->axis_names[i] != NULL ? field->axis_names[i] : "axis", (long long)index[i]);
-    const grv_status status = grvi_fail(GRV_E_NUMERIC, __FILE__, __LINE__, __func__, "sample %lld of '%s': %s at %schannel %lld",
-                                        (long long)sample, name, isnan(value) ? "NaN" : "infinity", grvi_text_get(&position),
-                                        (long long)index[field->n_axes]);
+        grvi_text_printf(&position, "%s %lld, ",
+                         field->axis_names[i] != NULL ? field->axis_names[i] : "axis",
+                         (long long)index[i]);
+    const grv_status status = grvi_fail(GRV_E_NUMERIC, __FILE__, __LINE__, __func__,
+                                        "sample %lld of '%s': %s at %schannel %lld",
+                                        (long long)sample, name, isnan(value) ? "NaN" : "infinity",
+                                        grvi_text_get(&position), (long long)index[field->n_axes]);
     grvi_text_fini(&position);
     return status;
 }
 
-static grv_status check_finite_f32(const grv_dataset_field *field, const char *name, int64_t sample, int64_t first_plane, const float *values,
-                                   int64_t n)
+static grv_status check_finite_f32(const grv_dataset_field *field, const char *name, int64_t sample,
+                                   int64_t first_plane, const float *values, int64_t n)
 {
     if (all_finite_f32(values, n)) return GRV_OK;
     int64_t at = 0;
@@ -269,7 +300,8 @@ static grv_status check_finite_f32(const grv_dataset_field *field, const char *n
     return fail_not_finite(field, name, sample, first_plane, at, (double)values[at]);
 }
 
-static grv_status check_finite_f64(const grv_dataset_field *field, const char *name, int64_t sample, const double *values, int64_t n)
+static grv_status check_finite_f64(const grv_dataset_field *field, const char *name, int64_t sample,
+                                   const double *values, int64_t n)
 {
     if (all_finite_f64(values, n)) return GRV_OK;
     int64_t at = 0;
@@ -283,7 +315,8 @@ static grv_status take_wide_buffer(grv_dataset *dataset, int64_t n, grvi_wide_bu
     if (*buffer != NULL && (*buffer)->n >= n) return GRV_OK;
     grv_free(*buffer);
     int64_t n_bytes = 0;
-    GRV_CHECK(grvi_mul_i64(n, (int64_t)sizeof(double), &n_bytes), GRV_E_NOMEM, "%lld values", (long long)n);
+    GRV_CHECK(grvi_mul_i64(n, (int64_t)sizeof(double), &n_bytes), GRV_E_NOMEM, "%lld values",
+              (long long)n);
     GRV_TRY(grvi_alloc(n_bytes + (int64_t)sizeof **buffer, 1, (void **)buffer));
     (*buffer)->n = n;
     return GRV_OK;
@@ -293,13 +326,16 @@ static grv_status take_wide_buffer(grv_dataset *dataset, int64_t n, grvi_wide_bu
 static grv_status name_sample(int64_t sample, grv_status status)
 {
     if (status == GRV_OK) return GRV_OK;
-    GRV_FAIL(status, "sample %lld: %s", (long long)sample, grv_error_message() + strlen(grv_status_text(status)) + 2);
+    GRV_FAIL(status, "sample %lld: %s", (long long)sample,
+             grv_error_message() + strlen(grv_status_text(status)) + 2);
 }
 
-static grv_status read_field(grv_dataset *dataset, grv_array *array, const char *name, const grv_dataset_field *field, int64_t sample,
-                             int64_t first_plane, int64_t n_planes, float *out)
+static grv_status read_field(grv_dataset *dataset, grv_array *array, const char *name,
+                             const grv_dataset_field *field, int64_t sample, int64_t first_plane,
+                             int64_t n_planes, float *out)
 {
-    int64_t start[GRV_DATASET_MAX_AXES + 2] = {sample, first_plane}, count[GRV_DATASET_MAX_AXES + 2] = {1, n_planes};
+    int64_t start[GRV_DATASET_MAX_AXES + 2] = {sample, first_plane},
+                                         count[GRV_DATASET_MAX_AXES + 2] = {1, n_planes};
     const int64_t n = n_planes * plane_elements(field);
     bool present = true;
     if (out == NULL || n_planes == 0) return GRV_OK;
@@ -317,31 +353,40 @@ static grv_status read_field(grv_dataset *dataset, grv_array *array, const char 
     }
     /* a shard that was lost reads as the fill value */
     if (isnan(out[0])) GRV_TRY(grv_array_has_object(array, start, &present));
-    GRV_CHECK(present, GRV_E_NOT_FOUND, "sample %lld is marked done, but '%s' does not hold it", (long long)sample, name);
-    return dataset->check_finite ? check_finite_f32(field, name, sample, first_plane, out, n) : GRV_OK;
+    GRV_CHECK(present, GRV_E_NOT_FOUND, "sample %lld is marked done, but '%s' does not hold it",
+              (long long)sample, name);
+    return dataset->check_finite ? check_finite_f32(field, name, sample, first_plane, out, n)
+                                 : GRV_OK;
 }
 
-grv_status grv_dataset_read(grv_dataset *dataset, int64_t sample, int64_t first_plane, int64_t n_planes, float *input, float *target)
+grv_status grv_dataset_read(grv_dataset *dataset, int64_t sample, int64_t first_plane,
+                            int64_t n_planes, float *input, float *target)
 {
     const grv_dataset_desc *const desc = &dataset->desc;
     GRV_TRY(grvi_dataset_check_sample(dataset, sample));
-    GRV_CHECK(first_plane >= 0 && n_planes >= 0 && first_plane <= desc->target.shape[0] && n_planes <= desc->target.shape[0] - first_plane,
-              GRV_E_ARG, "planes %lld to %lld asked for, a sample has %lld", (long long)first_plane, (long long)first_plane + (long long)n_planes,
-              (long long)desc->target.shape[0]);
+    GRV_CHECK(first_plane >= 0 && n_planes >= 0 && first_plane <= desc->target.shape[0] &&
+                  n_planes <= desc->target.shape[0] - first_plane,
+              GRV_E_ARG, "planes %lld to %lld asked for, a sample has %lld", (long long)first_plane,
+              (long long)first_plane + (long long)n_planes, (long long)desc->target.shape[0]);
     GRV_TRY(require_done(dataset, sample));
-    GRV_TRY(read_field(dataset, dataset->input, "input", &desc->input, sample, first_plane, n_planes, input));
-    GRV_TRY(read_field(dataset, dataset->target, "target", &desc->target, sample, first_plane, n_planes, target));
+    GRV_TRY(read_field(dataset, dataset->input, "input", &desc->input, sample, first_plane,
+                       n_planes, input));
+    GRV_TRY(read_field(dataset, dataset->target, "target", &desc->target, sample, first_plane,
+                       n_planes, target));
     return GRV_OK;
 }
 
-static grv_status check_values(const grv_dataset *dataset, const char *name, const grv_dataset_field *field, int64_t sample, const void *values)
+static grv_status check_values(const grv_dataset *dataset, const char *name,
+                               const grv_dataset_field *field, int64_t sample, const void *values)
 {
     const int64_t n = field->shape[0] * plane_elements(field);
-    if (dataset->desc.type == GRV_STORE_F32) return check_finite_f32(field, name, sample, 0, values, n);
+    if (dataset->desc.type == GRV_STORE_F32)
+        return check_finite_f32(field, name, sample, 0, values, n);
     return check_finite_f64(field, name, sample, values, n);
 }
 
-static grv_status write_field(grv_array *array, const grv_dataset_field *field, int64_t sample, const void *values)
+static grv_status write_field(grv_array *array, const grv_dataset_field *field, int64_t sample,
+                              const void *values)
 {
     int64_t start[GRV_DATASET_MAX_AXES + 2] = {sample}, count[GRV_DATASET_MAX_AXES + 2] = {1};
     for (int i = 0; i < field->n_axes; i++) count[i + 1] = field->shape[i];
@@ -349,7 +394,8 @@ static grv_status write_field(grv_array *array, const grv_dataset_field *field, 
     return grv_array_write(array, start, count, values, NULL);
 }
 
-grv_status grv_dataset_write_sample(grv_dataset *dataset, int64_t sample, const void *input, const void *target)
+grv_status grv_dataset_write_sample(grv_dataset *dataset, int64_t sample, const void *input,
+                                    const void *target)
 {
     grv_status status = GRV_OK;
     const grv_dataset_desc *const desc = &dataset->desc;

@@ -10,19 +10,25 @@
 
 grv_dataset_desc grv_dataset_desc_default(void)
 {
-    return (grv_dataset_desc){.type = GRV_STORE_F32, .planes_per_chunk = 1, .compressor = GRV_COMPRESSOR_BLOSC_ZSTD, .level = 1};
+    return (grv_dataset_desc){.type = GRV_STORE_F32,
+                              .planes_per_chunk = 1,
+                              .compressor = GRV_COMPRESSOR_BLOSC_ZSTD,
+                              .level = 1};
 }
 
 static grv_status check_field(const grv_dataset_field *field, const char *which)
 {
-    GRV_CHECK(field->n_axes >= 1 && field->n_axes <= GRV_DATASET_MAX_AXES, GRV_E_ARG, "%s of a data set: 1 to %d axes expected, %d found",
-              which, GRV_DATASET_MAX_AXES, field->n_axes);
-    GRV_CHECK(field->n_channels >= 1, GRV_E_ARG, "%s of a data set: at least one channel expected, %lld found", which,
+    GRV_CHECK(field->n_axes >= 1 && field->n_axes <= GRV_DATASET_MAX_AXES, GRV_E_ARG,
+              "%s of a data set: 1 to %d axes expected, %d found", which, GRV_DATASET_MAX_AXES,
+              field->n_axes);
+    GRV_CHECK(field->n_channels >= 1, GRV_E_ARG,
+              "%s of a data set: at least one channel expected, %lld found", which,
               (long long)field->n_channels);
     for (int i = 0; i < field->n_axes; i++) {
-        GRV_CHECK(field->axis_names[i] != NULL && field->axis_names[i][0] != '\0', GRV_E_ARG, "%s of a data set: axis %d has no name", which, i);
-        GRV_CHECK(field->shape[i] >= 1, GRV_E_SHAPE, "%s of a data set: axis '%s' has length %lld", which, field->axis_names[i],
-                  (long long)field->shape[i]);
+        GRV_CHECK(field->axis_names[i] != NULL && field->axis_names[i][0] != '\0', GRV_E_ARG,
+                  "%s of a data set: axis %d has no name", which, i);
+        GRV_CHECK(field->shape[i] >= 1, GRV_E_SHAPE, "%s of a data set: axis '%s' has length %lld",
+                  which, field->axis_names[i], (long long)field->shape[i]);
     }
     return GRV_OK;
 }
@@ -32,22 +38,28 @@ grv_status grvi_dataset_check_desc(const grv_dataset_desc *desc)
     const grv_dataset_field *const input = &desc->input, *const target = &desc->target;
     GRV_TRY(check_field(input, "input"));
     GRV_TRY(check_field(target, "target"));
-    GRV_CHECK(desc->n_samples >= 0, GRV_E_ARG, "a data set of %lld samples", (long long)desc->n_samples);
-    GRV_CHECK(desc->type == GRV_STORE_F32 || desc->type == GRV_STORE_F64, GRV_E_ARG, "a data set holds float32 or float64, not %s",
-              grv_store_type_name(desc->type));
-    GRV_CHECK(desc->planes_per_chunk >= 1, GRV_E_ARG, "planes_per_chunk must be at least 1, is %lld", (long long)desc->planes_per_chunk);
-    GRV_CHECK(strcmp(input->axis_names[0], target->axis_names[0]) == 0, GRV_E_SHAPE, "the split axis is '%s' in the input, '%s' in the target",
-              input->axis_names[0], target->axis_names[0]);
+    GRV_CHECK(desc->n_samples >= 0, GRV_E_ARG, "a data set of %lld samples",
+              (long long)desc->n_samples);
+    GRV_CHECK(desc->type == GRV_STORE_F32 || desc->type == GRV_STORE_F64, GRV_E_ARG,
+              "a data set holds float32 or float64, not %s", grv_store_type_name(desc->type));
+    GRV_CHECK(desc->planes_per_chunk >= 1, GRV_E_ARG,
+              "planes_per_chunk must be at least 1, is %lld", (long long)desc->planes_per_chunk);
+    GRV_CHECK(strcmp(input->axis_names[0], target->axis_names[0]) == 0, GRV_E_SHAPE,
+              "the split axis is '%s' in the input, '%s' in the target", input->axis_names[0],
+              target->axis_names[0]);
     for (int i = 0; i < input->n_axes; i++) {
         for (int j = 0; j < target->n_axes; j++)
-            GRV_CHECK(strcmp(input->axis_names[i], target->axis_names[j]) != 0 || input->shape[i] == target->shape[j], GRV_E_SHAPE,
-                      "axis '%s' has %lld elements in the input, %lld in the target", input->axis_names[i], (long long)input->shape[i],
+            GRV_CHECK(strcmp(input->axis_names[i], target->axis_names[j]) != 0 ||
+                          input->shape[i] == target->shape[j],
+                      GRV_E_SHAPE, "axis '%s' has %lld elements in the input, %lld in the target",
+                      input->axis_names[i], (long long)input->shape[i],
                       (long long)target->shape[j]);
     }
     return GRV_OK;
 }
 
-static void write_strings(grvi_json_writer *w, const char *key, int64_t n, const char *const *strings)
+static void write_strings(grvi_json_writer *w, const char *key, int64_t n,
+                          const char *const *strings)
 {
     if (strings == NULL) return;
     grvi_json_key(w, key);
@@ -56,8 +68,8 @@ static void write_strings(grvi_json_writer *w, const char *key, int64_t n, const
     grvi_json_end_array(w);
 }
 
-static grv_status make_field(grv_store *store, const char *name, const grv_dataset_field *field, const grv_dataset_desc *desc,
-                             const char *channel_axis)
+static grv_status make_field(grv_store *store, const char *name, const grv_dataset_field *field,
+                             const grv_dataset_desc *desc, const char *channel_axis)
 {
     grvi_text attributes = {0};
     grvi_json_writer w = {.out = &attributes};
@@ -79,10 +91,12 @@ static grv_status make_field(grv_store *store, const char *name, const grv_datas
         array.shape[i + 1] = field->shape[i];
         array.dimension_names[i + 1] = field->axis_names[i];
     }
-    for (int i = 0; i < array.rank; i++) array.chunk_shape[i] = array.inner_shape[i] = array.shape[i];
+    for (int i = 0; i < array.rank; i++)
+        array.chunk_shape[i] = array.inner_shape[i] = array.shape[i];
     array.chunk_shape[0] = array.inner_shape[0] = 1;
     array.inner_shape[1] = grvi_min_i64(desc->planes_per_chunk, array.shape[1]);
-    array.chunk_shape[1] = grvi_round_up(array.shape[1], array.inner_shape[1]); /* an inner chunk divides its shard */
+    array.chunk_shape[1] =
+        grvi_round_up(array.shape[1], array.inner_shape[1]); /* an inner chunk divides its shard */
     grvi_json_begin_object(&w);
     write_strings(&w, "channels", field->n_channels, field->channel_names);
     write_strings(&w, "units", field->n_channels, field->channel_units);
@@ -133,8 +147,10 @@ grv_status grvi_dataset_make(grv_store *store, const grv_dataset_desc *desc)
     status.dimension_names[0] = "sample";
     status.attributes = "{\"flag_values\": [0, 1, 2], \"flag_meanings\": \"missing done failed\"}";
     GRV_TRY(make_group(store, desc));
-    GRV_TRY(make_field(store, "input", &desc->input, desc, same_channels ? "channel" : "input_channel"));
-    GRV_TRY(make_field(store, "target", &desc->target, desc, same_channels ? "channel" : "target_channel"));
+    GRV_TRY(make_field(store, "input", &desc->input, desc,
+                       same_channels ? "channel" : "input_channel"));
+    GRV_TRY(make_field(store, "target", &desc->target, desc,
+                       same_channels ? "channel" : "target_channel"));
     return grv_array_create(store, "status", &status, NULL);
 }
 
@@ -146,7 +162,8 @@ static grv_store_params writable_params(const grv_store_params *params)
 }
 
 /* The folder is filled aside and renamed, so that nobody opens half a data set. */
-static grv_status make_folder_aside(const char *path, const grv_dataset_desc *desc, const grv_store_params *params)
+static grv_status make_folder_aside(const char *path, const grv_dataset_desc *desc,
+                                    const grv_store_params *params)
 {
     grv_status status = GRV_OK;
     grvi_text aside = {0};
@@ -172,7 +189,8 @@ done:
     return status;
 }
 
-grv_status grv_dataset_create(const char *path, const grv_dataset_desc *desc, const grv_store_params *params, grv_dataset **dataset)
+grv_status grv_dataset_create(const char *path, const grv_dataset_desc *desc,
+                              const grv_store_params *params, grv_dataset **dataset)
 {
     const grv_store_params writable = writable_params(params);
     char *document = NULL;
@@ -186,17 +204,22 @@ grv_status grv_dataset_create(const char *path, const grv_dataset_desc *desc, co
     return dataset != NULL ? grv_dataset_open(path, &writable, dataset) : GRV_OK;
 }
 
-static grv_status compare_fields(const char *which, const grv_dataset_field *have, const grv_dataset_field *want)
+static grv_status compare_fields(const char *which, const grv_dataset_field *have,
+                                 const grv_dataset_field *want)
 {
-    GRV_CHECK(have->n_axes == want->n_axes, GRV_E_CONFIG, "the data set's %s has %d axes, %d are wanted", which, have->n_axes, want->n_axes);
+    GRV_CHECK(have->n_axes == want->n_axes, GRV_E_CONFIG,
+              "the data set's %s has %d axes, %d are wanted", which, have->n_axes, want->n_axes);
     for (int i = 0; i < have->n_axes; i++) {
-        GRV_CHECK(have->axis_names[i] != NULL && strcmp(have->axis_names[i], want->axis_names[i]) == 0, GRV_E_CONFIG,
-                  "axis %d of the data set's %s is '%s', '%s' is wanted", i, which, have->axis_names[i] != NULL ? have->axis_names[i] : "",
-                  want->axis_names[i]);
-        GRV_CHECK(have->shape[i] == want->shape[i], GRV_E_CONFIG, "axis '%s' of the data set's %s has %lld elements, %lld are wanted",
+        GRV_CHECK(have->axis_names[i] != NULL &&
+                      strcmp(have->axis_names[i], want->axis_names[i]) == 0,
+                  GRV_E_CONFIG, "axis %d of the data set's %s is '%s', '%s' is wanted", i, which,
+                  have->axis_names[i] != NULL ? have->axis_names[i] : "", want->axis_names[i]);
+        GRV_CHECK(have->shape[i] == want->shape[i], GRV_E_CONFIG,
+                  "axis '%s' of the data set's %s has %lld elements, %lld are wanted",
                   want->axis_names[i], which, (long long)have->shape[i], (long long)want->shape[i]);
     }
-    GRV_CHECK(have->n_channels == want->n_channels, GRV_E_CONFIG, "the data set's %s has %lld channels, %lld are wanted", which,
+    GRV_CHECK(have->n_channels == want->n_channels, GRV_E_CONFIG,
+              "the data set's %s has %lld channels, %lld are wanted", which,
               (long long)have->n_channels, (long long)want->n_channels);
     return GRV_OK;
 }
@@ -214,7 +237,8 @@ static grv_status compare_generator(grv_dataset *dataset, const char *wanted)
     grvi_json_print(root, &text);
     GRV_TRY_GOTO(grvi_text_status(&text));
     GRV_CHECK_GOTO(found != NULL && strcmp(found, text.data) == 0, GRV_E_CONFIG,
-                   "the data set was generated with another configuration: %.400s; now: %.400s", found != NULL ? found : "(none)", text.data);
+                   "the data set was generated with another configuration: %.400s; now: %.400s",
+                   found != NULL ? found : "(none)", text.data);
 done:
     grvi_text_fini(&text);
     grvi_json_free(root);
@@ -225,18 +249,21 @@ done:
 grv_status grvi_dataset_compare(grv_dataset *dataset, const grv_dataset_desc *desc)
 {
     const grv_dataset_desc *const have = &dataset->desc;
-    GRV_CHECK(have->n_samples == desc->n_samples, GRV_E_CONFIG, "the data set has %lld samples, %lld are wanted", (long long)have->n_samples,
+    GRV_CHECK(have->n_samples == desc->n_samples, GRV_E_CONFIG,
+              "the data set has %lld samples, %lld are wanted", (long long)have->n_samples,
               (long long)desc->n_samples);
     GRV_TRY(compare_fields("input", &have->input, &desc->input));
     GRV_TRY(compare_fields("target", &have->target, &desc->target));
-    GRV_CHECK(have->type == desc->type, GRV_E_CONFIG, "the data set holds %s, %s is wanted", grv_store_type_name(have->type),
-              grv_store_type_name(desc->type));
-    GRV_CHECK(have->seed == desc->seed, GRV_E_CONFIG, "the data set was generated with seed %llu, %llu is wanted",
+    GRV_CHECK(have->type == desc->type, GRV_E_CONFIG, "the data set holds %s, %s is wanted",
+              grv_store_type_name(have->type), grv_store_type_name(desc->type));
+    GRV_CHECK(have->seed == desc->seed, GRV_E_CONFIG,
+              "the data set was generated with seed %llu, %llu is wanted",
               (unsigned long long)have->seed, (unsigned long long)desc->seed);
     return compare_generator(dataset, desc->generator);
 }
 
-grv_status grv_dataset_resume(const char *path, const grv_dataset_desc *desc, const grv_store_params *params, grv_dataset **dataset)
+grv_status grv_dataset_resume(const char *path, const grv_dataset_desc *desc,
+                              const grv_store_params *params, grv_dataset **dataset)
 {
     const grv_store_params writable = writable_params(params);
     char *document = NULL;

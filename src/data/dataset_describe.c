@@ -9,7 +9,8 @@ static grv_status load_attributes(grv_dataset *dataset, grvi_json **root)
 {
     char *text = NULL;
     GRV_TRY(grv_attributes_get(dataset->store, "", &text));
-    const grv_status status = grvi_json_parse(text, (int64_t)strlen(text), "attributes of the data set", root);
+    const grv_status status =
+        grvi_json_parse(text, (int64_t)strlen(text), "attributes of the data set", root);
     grv_free(text);
     return status;
 }
@@ -73,15 +74,18 @@ done:
     return status;
 }
 
-static void describe_field(grvi_json_writer *w, const char *name, const grv_dataset_field *field, int64_t n_stored, int64_t n_bytes)
+static void describe_field(grvi_json_writer *w, const char *name, const grv_dataset_field *field,
+                           int64_t n_stored, int64_t n_bytes)
 {
     grvi_json_key(w, name);
     grvi_json_begin_object(w);
     grvi_json_key(w, "axes");
     grvi_json_begin_array(w);
     for (int i = 0; i < field->n_axes; i++) {
-        if (field->axis_names[i] != NULL) grvi_json_string(w, field->axis_names[i]);
-        else grvi_json_null(w);
+        if (field->axis_names[i] != NULL)
+            grvi_json_string(w, field->axis_names[i]);
+        else
+            grvi_json_null(w);
     }
     grvi_json_end_array(w);
     grvi_json_key(w, "shape");

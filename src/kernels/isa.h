@@ -1,5 +1,5 @@
 /* Instruction sets: which exist, which this machine runs, which is used. Internal.
- * Each kernel family (point_kernels.h, spectral_kernels.h, flow_kernels.h) is a struct of typed function pointers with a
+ * Each kernel family (point_kernels.h, spectral_transform.h, flow_kernels.h) is a struct of typed function pointers with a
  * grvi_<family>_kernels_for(isa); every table starts from a copy of the one before it and overrides what it improves. */
 #ifndef GRVI_KERNELS_ISA_H
 #define GRVI_KERNELS_ISA_H

@@ -275,12 +275,13 @@ static void mlp_backward(const grvi_mlp *mlp, int64_t n_points, const void *x, c
     }
 }
 
-/* ---- elementwise ---- */
+/* ---- elementwise; ivdep: arrays are the same or apart ---- */
 
 static void add(int64_t n, const void *a_data, const void *b_data, void *y_data)
 {
     const float *const a = a_data, *const b = b_data;
     float *const y = y_data;
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) y[i] = a[i] + b[i];
 }
 
@@ -288,6 +289,7 @@ static void axpby(int64_t n, double alpha, const void *x_data, double beta, void
 {
     const float a = (float)alpha, b = (float)beta, *const x = x_data;
     float *const y = y_data;
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) y[i] = fmaf(a, x[i], b * y[i]);
 }
 
@@ -303,6 +305,7 @@ static void loss_gradient(int64_t n, double factor, const void *prediction, cons
 {
     const float a = (float)factor, *const p = prediction, *const y = target;
     float *const g = g_data;
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) g[i] = a * (p[i] - y[i]);
 }
 
@@ -378,8 +381,8 @@ static int64_t first_nonfinite(int64_t n, const void *x_data)
 static void adam(const grvi_adam *step, int64_t n, const void *g_data, void *p_data, void *m_data,
                  void *v_data)
 {
-    const float *restrict const gradient = g_data;
-    float *restrict const p = p_data, *restrict const m = m_data, *restrict const v = v_data;
+    const float *const gradient = g_data;
+    float *const p = p_data, *const m = m_data, *const v = v_data;
     const float gain = (float)step->gradient_scale,
                 l2 = step->decoupled ? 0.0f : (float)step->weight_decay;
     const float decay = step->decoupled ? (float)(step->learning_rate * step->weight_decay) : 0.0f;
@@ -388,6 +391,7 @@ static void adam(const grvi_adam *step, int64_t n, const void *g_data, void *p_d
     const float rate = (float)(step->learning_rate / step->correction1),
                 epsilon = (float)step->epsilon;
     const float inverse_root2 = (float)(1 / sqrt(step->correction2));
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
         const float g = fmaf(l2, p[i], gain * gradient[i]);
         const float m_i = fmaf(new1, g - m[i], m[i]), v_i = fmaf(new2 * g, g, old2 * v[i]);

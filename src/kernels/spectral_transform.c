@@ -30,8 +30,9 @@ static void *carve(carver *c, int64_t n, size_t size)
     return piece;
 }
 
-static void fill_axis(const grvi_axis_modes *axis, const grvi_axis_tables *t, double *unit_cos, double *unit_sin, float *forward_cos,
-                      float *forward_sin, float *inverse_cos, float *inverse_sin)
+static void fill_axis(const grvi_axis_modes *axis, const grvi_axis_tables *t, double *unit_cos,
+                      double *unit_sin, float *forward_cos, float *forward_sin, float *inverse_cos,
+                      float *inverse_sin)
 {
     const int64_t n = axis->n, p = t->n_cos_points;
     for (int64_t i = 0; i < n; i++) unit_circle(i, n, &unit_cos[i], &unit_sin[i]);
@@ -52,7 +53,8 @@ static void lay_out_axis(const grvi_axis_modes *axis, grvi_axis_tables *t, carve
     const int64_t n = axis->n, p = n / 2 + 1, q = (n + 1) / 2 - 1;
     t->n_cos_points = p;
     t->n_pairs = q;
-    double *const unit_cos = carve(c, n, sizeof(double)), *const unit_sin = carve(c, n, sizeof(double));
+    double *const unit_cos = carve(c, n, sizeof(double)), *const unit_sin =
+                                                              carve(c, n, sizeof(double));
     float *const forward_cos = carve(c, p * axis->n_cos, sizeof(float));
     float *const forward_sin = carve(c, q * axis->n_sin, sizeof(float));
     float *const inverse_cos = carve(c, axis->n_cos * p, sizeof(float));
@@ -67,14 +69,16 @@ static void lay_out_axis(const grvi_axis_modes *axis, grvi_axis_tables *t, carve
     t->inverse_sin = inverse_sin;
 }
 
-grv_status grvi_transform_tables_create(const grvi_spectral_layout *layout, grvi_transform_tables **out)
+grv_status grvi_transform_tables_create(const grvi_spectral_layout *layout,
+                                        grvi_transform_tables **out)
 {
     grv_status status = GRV_OK;
     grvi_transform_tables *tables = NULL;
     *out = NULL;
     for (int a = 0; a < layout->n_axes; a++)
-        GRV_CHECK(layout->axis[a].n <= MAX_POINTS, GRV_E_ARG, "axis %d: at most %lld points expected, found %lld", a,
-                  (long long)MAX_POINTS, (long long)layout->axis[a].n);
+        GRV_CHECK(layout->axis[a].n <= MAX_POINTS, GRV_E_ARG,
+                  "axis %d: at most %lld points expected, found %lld", a, (long long)MAX_POINTS,
+                  (long long)layout->axis[a].n);
     GRV_TRY(GRVI_CALLOC(&tables, 1));
     tables->layout = *layout;
     carver c = {NULL, 0};

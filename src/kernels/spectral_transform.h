@@ -23,9 +23,10 @@ typedef struct grvi_axis_tables {
     const float *forward_cos; /* [p][n_cos]   cos(2 pi k j/n), j = 0 .. p-1 */
     const float *forward_sin; /* [q][n_sin]   sin(2 pi k j/n), j = 1 .. q, k = 1 .. n_sin */
     const float *inverse_cos; /* [n_cos][p]   the transpose */
-    const float *inverse_sin; /* [n_sin][p]   the transpose, zero where j has no sine (0, and n/2 of even n) */
-    const double *unit_cos;   /* [n]          cos(2 pi i/n), for the reference */
-    const double *unit_sin;   /* [n] */
+    const float *
+        inverse_sin; /* [n_sin][p]   the transpose, zero where j has no sine (0, and n/2 of even n) */
+    const double *unit_cos; /* [n]          cos(2 pi i/n), for the reference */
+    const double *unit_sin; /* [n] */
 } grvi_axis_tables;
 
 typedef struct grvi_transform_tables {
@@ -37,7 +38,8 @@ typedef struct grvi_transform_tables {
 
 /* Tables of a layout, in one 64-byte aligned allocation beside the object's; read-only afterwards, shared by all threads. *out is NULL on
  * failure (GRV_E_NOMEM; GRV_E_ARG for an axis of more than 2^24 points). Owned by the caller. */
-grv_status grvi_transform_tables_create(const grvi_spectral_layout *layout, grvi_transform_tables **out) GRV_MUST_CHECK;
+grv_status grvi_transform_tables_create(const grvi_spectral_layout *layout,
+                                        grvi_transform_tables **out) GRV_MUST_CHECK;
 void grvi_transform_tables_destroy(grvi_transform_tables **tables);
 
 /* One plane x of A: the element of row r_1, block qb and column `column` is data[r_1 * stride_r1 + qb * stride_qb + column];
@@ -65,20 +67,22 @@ typedef struct grvi_spectral_kernels {
     int64_t (*scratch_bytes)(const grvi_transform_tables *tables);
 
     /* v [n_1]..[n_{d-1}][c] -> every float of the plane's blocks; padding columns become 0. d = 1: v is [c] and is copied. */
-    void (*analyse_plane)(const grvi_transform_tables *tables, const float *v, grvi_slab_plane a, void *scratch);
+    void (*analyse_plane)(const grvi_transform_tables *tables, const float *v, grvi_slab_plane a,
+                          void *scratch);
     /* The first step of the backward pass: g = dy * act'(pre), which is stored, then analyses g. All three are planes like v. */
-    void (*analyse_gradient_plane)(const grvi_transform_tables *tables, const float *dy, const float *pre,
-                                   grvi_activation activation, float *g, grvi_slab_plane a, void *scratch);
+    void (*analyse_gradient_plane)(const grvi_transform_tables *tables, const float *dy,
+                                   const float *pre, grvi_activation activation, float *g,
+                                   grvi_slab_plane a, void *scratch);
     /* a -> y [n_1]..[n_{d-1}][c], ended by `end`; pre (NULL: not wanted) receives the plane before the activation. */
-    void (*synthesise_plane)(const grvi_transform_tables *tables, grvi_slab_plane_const a, const grvi_synthesis_end *end,
-                             float *y, float *pre, void *scratch);
+    void (*synthesise_plane)(const grvi_transform_tables *tables, grvi_slab_plane_const a,
+                             const grvi_synthesis_end *end, float *y, float *pre, void *scratch);
 
     /* Along axis 0, for the blocks [block_begin, block_end) of one r_1:
      * a [n_blocks][n_0][block] <-> p [r_0][n_blocks * block]. Both point to the first block, whatever the range. */
-    void (*first_axis_forward)(const grvi_transform_tables *tables, const float *a, float *p, int64_t block_begin,
-                               int64_t block_end, void *scratch);
-    void (*first_axis_inverse)(const grvi_transform_tables *tables, const float *p, float *a, int64_t block_begin,
-                               int64_t block_end, void *scratch);
+    void (*first_axis_forward)(const grvi_transform_tables *tables, const float *a, float *p,
+                               int64_t block_begin, int64_t block_end, void *scratch);
+    void (*first_axis_inverse)(const grvi_transform_tables *tables, const float *p, float *a,
+                               int64_t block_begin, int64_t block_end, void *scratch);
 } grvi_spectral_kernels;
 
 /* NULL where grvi_isa_usable(isa) is false. A constant. */

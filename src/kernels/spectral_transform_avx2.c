@@ -4,7 +4,13 @@
 #if defined(__AVX2__)
 #include "kernels/spectral_transform_loops.h"
 
-const grvi_spectral_kernels *grvi_spectral_kernels_avx2(void) { return &kernels; }
+const grvi_spectral_kernels *grvi_spectral_kernels_avx2(void)
+{
+    return &kernels;
+}
 #else
-const grvi_spectral_kernels *grvi_spectral_kernels_avx2(void) { return NULL; }
+const grvi_spectral_kernels *grvi_spectral_kernels_avx2(void)
+{
+    return NULL;
+}
 #endif

@@ -5,7 +5,13 @@
 #define GRVI_SIMD_PAIR
 #include "kernels/spectral_transform_loops.h"
 
-const grvi_spectral_kernels *grvi_spectral_kernels_pair16(void) { return &kernels; }
+const grvi_spectral_kernels *grvi_spectral_kernels_pair16(void)
+{
+    return &kernels;
+}
 #else
-const grvi_spectral_kernels *grvi_spectral_kernels_pair16(void) { return NULL; }
+const grvi_spectral_kernels *grvi_spectral_kernels_pair16(void)
+{
+    return NULL;
+}
 #endif

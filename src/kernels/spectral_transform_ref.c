@@ -12,8 +12,8 @@ static const double *row_function(const grvi_axis_tables *t, int64_t r, int64_t 
 }
 
 /* in [outer][n][inner] -> out [outer][n_rows][inner] (forward), or back (inverse). */
-static void transform_axis(const grvi_axis_modes *axis, const grvi_axis_tables *t, bool forward, int64_t outer, int64_t inner,
-                           const double *in, double *out)
+static void transform_axis(const grvi_axis_modes *axis, const grvi_axis_tables *t, bool forward,
+                           int64_t outer, int64_t inner, const double *in, double *out)
 {
     const int64_t n_in = forward ? axis->n : axis->n_rows, n_out = forward ? axis->n_rows : axis->n;
     memset(out, 0, (size_t)(outer * n_out * inner) * sizeof(double));
@@ -41,7 +41,8 @@ static int64_t scratch_bytes(const grvi_transform_tables *tables)
 }
 
 /* Applies the local axes, 1 .. d-1 upwards, to `values`; returns where the result is. */
-static double *transform_local(const grvi_transform_tables *tables, bool forward, double *values, double *other)
+static double *transform_local(const grvi_transform_tables *tables, bool forward, double *values,
+                               double *other)
 {
     const grvi_spectral_layout *const l = &tables->layout;
     for (int a = 1; a < l->n_axes; a++) {
@@ -59,14 +60,17 @@ static double *transform_local(const grvi_transform_tables *tables, bool forward
 /* Calls of `visit` for the coefficients of one channel: position in [r_1][r_2]..[r_{d-1}] order, row r_1 and column of Q. */
 typedef void coefficient_visitor(void *argument, int64_t position, int64_t r1, int64_t column);
 
-static void visit_coefficients(const grvi_spectral_layout *l, int64_t channel, coefficient_visitor *visit, void *argument)
+static void visit_coefficients(const grvi_spectral_layout *l, int64_t channel,
+                               coefficient_visitor *visit, void *argument)
 {
-    const int64_t n_r1 = l->n_axes > 1 ? l->axis[1].n_rows : 1, n2 = l->n_axes > 2 ? l->axis[2].n_rows : 1,
+    const int64_t n_r1 = l->n_axes > 1 ? l->axis[1].n_rows : 1,
+                  n2 = l->n_axes > 2 ? l->axis[2].n_rows : 1,
                   n3 = l->n_axes > 3 ? l->axis[3].n_rows : 1;
     for (int64_t r1 = 0; r1 < n_r1; r1++)
         for (int64_t r2 = 0; r2 < n2; r2++)
             for (int64_t r3 = 0; r3 < n3; r3++)
-                visit(argument, (r1 * n2 + r2) * n3 + r3, r1, (r3 * n2 + r2) * l->channels + channel);
+                visit(argument, (r1 * n2 + r2) * n3 + r3, r1,
+                      (r3 * n2 + r2) * l->channels + channel);
 }
 
 typedef struct plane_copy {
@@ -79,19 +83,24 @@ typedef struct plane_copy {
 static void put_coefficient(void *argument, int64_t position, int64_t r1, int64_t column)
 {
     const plane_copy *const c = argument;
-    c->out.data[r1 * c->out.stride_r1 + column / c->block * c->out.stride_qb + column % c->block] = (float)c->values[position];
+    c->out.data[r1 * c->out.stride_r1 + column / c->block * c->out.stride_qb + column % c->block] =
+        (float)c->values[position];
 }
 
 static void get_coefficient(void *argument, int64_t position, int64_t r1, int64_t column)
 {
     const plane_copy *const c = argument;
-    c->values[position] = (double)c->in.data[r1 * c->in.stride_r1 + column / c->block * c->in.stride_qb + column % c->block];
+    c->values[position] =
+        (double)c->in
+            .data[r1 * c->in.stride_r1 + column / c->block * c->in.stride_qb + column % c->block];
 }
 
-static void analyse_plane(const grvi_transform_tables *tables, const float *v, grvi_slab_plane a, void *scratch)
+static void analyse_plane(const grvi_transform_tables *tables, const float *v, grvi_slab_plane a,
+                          void *scratch)
 {
     const grvi_spectral_layout *const l = &tables->layout;
-    const int64_t n_points = l->n_points / l->axis[0].n, n_r1 = l->n_axes > 1 ? l->axis[1].n_rows : 1;
+    const int64_t n_points = l->n_points / l->axis[0].n,
+                  n_r1 = l->n_axes > 1 ? l->axis[1].n_rows : 1;
     double *const buffer = scratch;
     for (int64_t channel = 0; channel < l->channels; channel++) {
         for (int64_t i = 0; i < n_points; i++) buffer[i] = (double)v[i * l->channels + channel];
@@ -104,33 +113,38 @@ static void analyse_plane(const grvi_transform_tables *tables, const float *v, g
             a.data[r1 * a.stride_r1 + q / l->block * a.stride_qb + q % l->block] = 0;
 }
 
-static void analyse_gradient_plane(const grvi_transform_tables *tables, const float *dy, const float *pre,
-                                   grvi_activation activation, float *g, grvi_slab_plane a, void *scratch)
+static void analyse_gradient_plane(const grvi_transform_tables *tables, const float *dy,
+                                   const float *pre, grvi_activation activation, float *g,
+                                   grvi_slab_plane a, void *scratch)
 {
     const grvi_spectral_layout *const l = &tables->layout;
     const int64_t n = l->n_points / l->axis[0].n * l->channels;
-    for (int64_t i = 0; i < n; i++) g[i] = (float)((double)dy[i] * grvi_activation_derivative(activation, (double)pre[i]));
+    for (int64_t i = 0; i < n; i++)
+        g[i] = (float)((double)dy[i] * grvi_activation_derivative(activation, (double)pre[i]));
     analyse_plane(tables, g, a, scratch);
 }
 
-static double end_value(const grvi_synthesis_end *end, int64_t n_channels, int64_t point, int64_t channel, double transformed)
+static double end_value(const grvi_synthesis_end *end, int64_t n_channels, int64_t point,
+                        int64_t channel, double transformed)
 {
     double value = transformed + (end->bias ? (double)end->bias[channel] : 0);
     if (end->skip_input)
         for (int64_t i = 0; i < n_channels; i++)
-            value += (double)end->skip_input[point * n_channels + i] * (double)end->weight[i * n_channels + channel];
+            value += (double)end->skip_input[point * n_channels + i] *
+                     (double)end->weight[i * n_channels + channel];
     return value;
 }
 
-static void synthesise_plane(const grvi_transform_tables *tables, grvi_slab_plane_const a, const grvi_synthesis_end *end,
-                             float *y, float *pre, void *scratch)
+static void synthesise_plane(const grvi_transform_tables *tables, grvi_slab_plane_const a,
+                             const grvi_synthesis_end *end, float *y, float *pre, void *scratch)
 {
     const grvi_spectral_layout *const l = &tables->layout;
     const int64_t n_points = l->n_points / l->axis[0].n;
     for (int64_t channel = 0; channel < l->channels; channel++) {
         plane_copy copy = {.block = l->block, .in = a, .values = scratch};
         visit_coefficients(l, channel, get_coefficient, &copy);
-        const double *const values = transform_local(tables, false, copy.values, copy.values + buffer_doubles(l));
+        const double *const values =
+            transform_local(tables, false, copy.values, copy.values + buffer_doubles(l));
         for (int64_t i = 0; i < n_points; i++) {
             const double value = end_value(end, l->channels, i, channel, values[i]);
             if (pre) pre[i * l->channels + channel] = (float)value;
@@ -140,8 +154,8 @@ static void synthesise_plane(const grvi_transform_tables *tables, grvi_slab_plan
 }
 
 /* Along axis 0: column q of a, [n_0][block] per block, <-> column q of p, [n_0 rows][n_blocks * block]. */
-static void first_axis_forward(const grvi_transform_tables *tables, const float *a, float *p, int64_t block_begin,
-                               int64_t block_end, void *scratch)
+static void first_axis_forward(const grvi_transform_tables *tables, const float *a, float *p,
+                               int64_t block_begin, int64_t block_end, void *scratch)
 {
     const grvi_spectral_layout *const l = &tables->layout;
     const grvi_axis_modes *const x = &l->axis[0];
@@ -154,8 +168,8 @@ static void first_axis_forward(const grvi_transform_tables *tables, const float 
     }
 }
 
-static void first_axis_inverse(const grvi_transform_tables *tables, const float *p, float *a, int64_t block_begin,
-                               int64_t block_end, void *scratch)
+static void first_axis_inverse(const grvi_transform_tables *tables, const float *p, float *a,
+                               int64_t block_begin, int64_t block_end, void *scratch)
 {
     const grvi_spectral_layout *const l = &tables->layout;
     const grvi_axis_modes *const x = &l->axis[0];
@@ -168,7 +182,11 @@ static void first_axis_inverse(const grvi_transform_tables *tables, const float 
     }
 }
 
-static const grvi_spectral_kernels kernels = {scratch_bytes,    analyse_plane,      analyse_gradient_plane,
-                                              synthesise_plane, first_axis_forward, first_axis_inverse};
+static const grvi_spectral_kernels kernels = {scratch_bytes,          analyse_plane,
+                                              analyse_gradient_plane, synthesise_plane,
+                                              first_axis_forward,     first_axis_inverse};
 
-const grvi_spectral_kernels *grvi_spectral_kernels_ref(void) { return &kernels; }
+const grvi_spectral_kernels *grvi_spectral_kernels_ref(void)
+{
+    return &kernels;
+}

@@ -144,18 +144,35 @@ static grv_status write_metrics(const evaluator *e, const grv_evaluate_result *r
 
 /* --- pictures --- */
 
-/* One plane across axes 0 and 1 of this rank's part of a field: other axes in the middle, the last one (time) at its end. */
-static void cut_slice(const evaluator *e, const float *field, float *slice)
+/* Which plane across axes 0 and 1 is drawn: the last point of the last axis (time), and of axis 2, where there is one before the last, the
+ * plane in which most happens. Offset in numbers within the block of one (x, y), and its length. Collective. */
+static grv_status choose_slice(const evaluator *e, const float *target, int64_t *offset, int64_t *inner)
 {
     const grv_dataset_field *const f = &grv_dataset_get_desc(e->data)->target;
-    const grv_range planes = grv_network_planes(e->network);
-    int64_t inner = f->n_channels, offset = 0;
-    for (int a = f->n_axes - 1; a >= 2; a--) {
-        offset += (a == f->n_axes - 1 ? f->shape[a] - 1 : f->shape[a] / 2) * inner;
-        inner *= f->shape[a];
+    const int64_t n_points = grv_network_planes(e->network).count * f->shape[1];
+    const int64_t n_last = f->n_axes > 2 ? f->shape[f->n_axes - 1] : 1, n_planes = f->n_axes > 3 ? f->shape[2] : 1;
+    double best[2] = {-1, 0};
+    *inner = n_planes * n_last * f->n_channels;
+    for (int64_t p = 0; p < n_planes; p++) {
+        const int64_t at = (p * n_last + n_last - 1) * f->n_channels;
+        double energy = 0;
+        for (int64_t i = 0; i < n_points; i++) energy += (double)target[i * *inner + at] * (double)target[i * *inner + at];
+        if (energy > best[0]) best[0] = energy, best[1] = (double)at;
     }
-    for (int64_t x = 0; x < planes.count; x++)
-        for (int64_t y = 0; y < f->shape[1]; y++) slice[x * f->shape[1] + y] = field[(x * f->shape[1] + y) * inner + offset];
+    /* the rank in whose part most happens decides */
+    double most = best[0];
+    int64_t at[1] = {0};
+    if (e->comm != NULL) GRV_TRY(grv_comm_all_max_f64(e->comm, 1, &most));
+    if (!(best[0] < most)) at[0] = (int64_t)best[1];
+    if (e->comm != NULL) GRV_TRY(grv_comm_all_reduce_i64(e->comm, GRV_REDUCE_MAX, 1, at));
+    *offset = at[0];
+    return GRV_OK;
+}
+
+static void cut_slice(const evaluator *e, const float *field, int64_t offset, int64_t inner, float *slice)
+{
+    const int64_t n_points = grv_network_planes(e->network).count * grv_dataset_get_desc(e->data)->target.shape[1];
+    for (int64_t i = 0; i < n_points; i++) slice[i] = field[i * inner + offset];
 }
 
 static grv_status gather_slice(const evaluator *e, const float *part, float *whole)
@@ -186,7 +203,7 @@ static grv_status draw_sample(const evaluator *e, int64_t i, const float *target
         {.title = "simulation", .field = target, .x_stride = f->shape[1], .y_stride = 1, .scale = 0, .is_diverging = true},
         {.title = "prediction", .field = prediction, .x_stride = f->shape[1], .y_stride = 1, .scale = 0, .is_diverging = true},
         {.title = "prediction - simulation", .field = error, .x_stride = f->shape[1], .y_stride = 1, .scale = 0, .is_diverging = true}};
-    (void)snprintf(title, sizeof title, "sample %lld, never seen in training: middle plane, last time; relative error %.3f",
+    (void)snprintf(title, sizeof title, "sample %lld, never seen in training: the busiest plane at the last time; relative error %.3f",
                    (long long)(e->samples.start + i), e->losses[i]);
     if (e->config->split != 0) (void)snprintf(title, sizeof title, "sample %lld (%s): relative error %.3f", (long long)(e->samples.start + i),
                                               split_words[e->config->split], e->losses[i]);
@@ -217,11 +234,13 @@ static grv_status take_buffers(const evaluator *e, picture_buffers *b)
 static grv_status picture(const evaluator *e, const picture_buffers *b, int64_t i)
 {
     const grv_range planes = grv_network_planes(e->network);
+    int64_t offset = 0, inner = 0;
     GRV_TRY(agree(e, grv_dataset_read(e->data, e->samples.start + i, planes.start, planes.count, b->input, b->target)));
     GRV_TRY(grv_network_run(e->network, b->input, b->target));
-    cut_slice(e, b->target, b->part);
+    GRV_TRY(choose_slice(e, b->target, &offset, &inner));
+    cut_slice(e, b->target, offset, inner, b->part);
     GRV_TRY(gather_slice(e, b->part, b->target_slice));
-    cut_slice(e, grv_network_output(e->network), b->part);
+    cut_slice(e, grv_network_output(e->network), offset, inner, b->part);
     GRV_TRY(gather_slice(e, b->part, b->prediction_slice));
     return agree(e, is_root(e) ? draw_sample(e, i, b->target_slice, b->prediction_slice, b->error_slice) : GRV_OK);
 }

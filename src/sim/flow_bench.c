@@ -84,7 +84,7 @@ static grv_status copy_bandwidth(int n_threads, double *bytes_per_second)
     GRV_TRY(GRVI_ALLOC(&block, 2 * copy_elements));
     memset(block, 0, (size_t)(2 * copy_elements) * sizeof(float));
     copy_call call = {block, block + copy_elements};
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (int i = 0; i < COPY_REPEATS; i++) {
         const double start = grv_clock_seconds();
         grv_parallel_for(n_threads, copy_elements, copy_part, &call);

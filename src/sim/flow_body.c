@@ -43,7 +43,7 @@ double grv_flow_circle_distance(void *circle, const double position[3], double t
 double grv_flow_box_distance(void *box, const double position[3], double time, double velocity[3])
 {
     const grv_flow_box *const b = box;
-    double outside = 0, inside = -INFINITY;
+    double outside = 0, inside = -(double)INFINITY;
     for (int d = 0; d < 3; d++) {
         const double over =
             fabs(position[d] - b->centre[d] - time * b->velocity[d]) - b->half_size[d];
@@ -146,7 +146,7 @@ static grv_status measure_cell(grv_flow *flow, const int64_t cell[3], double tim
 {
     const double centre[3] = {(double)cell[0] + 0.5, (double)cell[1] + 0.5, (double)cell[2] + 0.5};
     const int64_t at = cell[0] * flow->grid.stride[0] + cell[1] * flow->grid.stride[1] + cell[2];
-    double velocity[3], distance = INFINITY;
+    double velocity[3], distance = (double)INFINITY;
     if (flow->params.distance != NULL) {
         distance = distance_at(flow, centre, time, velocity);
         GRV_CHECK(isfinite(distance), GRV_E_NUMERIC,

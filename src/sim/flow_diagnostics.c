@@ -45,7 +45,7 @@ static double value_at(const grv_flow *flow, grv_flow_quantity quantity, int com
     case GRV_FLOW_PRESSURE: return pressure_at(flow, at);
     case GRV_FLOW_DIVERGENCE: return divergence_at(flow, at);
     }
-    return NAN;
+    return (double)NAN;
 }
 
 void grv_flow_values(const grv_flow *flow, grv_flow_quantity quantity, int component,

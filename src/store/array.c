@@ -12,7 +12,8 @@ grv_array_desc grv_array_desc_default(void)
 }
 
 /* Resolves a document into a new array object. */
-static grv_status array_from_document(grv_store *store, const char *path, const grvi_json *document, grv_array **out)
+static grv_status array_from_document(grv_store *store, const char *path, const grvi_json *document,
+                                      grv_array **out)
 {
     grv_status status = GRV_OK;
     grv_array *array = NULL;
@@ -21,18 +22,21 @@ static grv_status array_from_document(grv_store *store, const char *path, const 
     array->store = store;
     array->id = atomic_fetch_add(&store->next_array_id, 1U);
     GRV_TRY_GOTO(grvi_strdup(path, &array->path));
-    GRV_TRY_GOTO(grvi_metadata_parse_array(document, grvi_array_name(array), store->params.max_chunk_bytes, &array->metadata));
+    GRV_TRY_GOTO(grvi_metadata_parse_array(document, grvi_array_name(array),
+                                           store->params.max_chunk_bytes, &array->metadata));
     const grv_array_desc *const desc = &array->metadata.desc;
-    for (int i = 0; i < desc->rank; i++) array->grid[i] = grvi_ceil_div(desc->shape[i], desc->chunk_shape[i]);
-    GRV_CHECK_GOTO(grvi_count_elements(desc->rank, array->grid, &n_objects), GRV_E_UNSUPPORTED, "'%s': more than 2^63 chunks",
-                   grvi_array_name(array));
+    for (int i = 0; i < desc->rank; i++)
+        array->grid[i] = grvi_ceil_div(desc->shape[i], desc->chunk_shape[i]);
+    GRV_CHECK_GOTO(grvi_count_elements(desc->rank, array->grid, &n_objects), GRV_E_UNSUPPORTED,
+                   "'%s': more than 2^63 chunks", grvi_array_name(array));
     *out = array;
 done:
     if (status != GRV_OK) grv_array_close(&array);
     return status;
 }
 
-grv_status grv_array_create(grv_store *store, const char *path, const grv_array_desc *desc, grv_array **out)
+grv_status grv_array_create(grv_store *store, const char *path, const grv_array_desc *desc,
+                            grv_array **out)
 {
     grv_status status = GRV_OK;
     grvi_text text = {0};
@@ -61,9 +65,11 @@ grv_status grv_array_open(grv_store *store, const char *path, grv_array **out)
     grv_node_kind kind = GRV_NODE_NONE;
     *out = NULL;
     GRV_TRY(grvi_metadata_load(store->kv, path, &document, &kind));
-    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no array '%s' (no zarr.json)", path[0] != '\0' ? path : "/");
+    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no array '%s' (no zarr.json)",
+              path[0] != '\0' ? path : "/");
     grv_status status = GRV_OK;
-    GRV_CHECK_GOTO(kind == GRV_NODE_ARRAY, GRV_E_ARG, "'%s' is a group, not an array", path[0] != '\0' ? path : "/");
+    GRV_CHECK_GOTO(kind == GRV_NODE_ARRAY, GRV_E_ARG, "'%s' is a group, not an array",
+                   path[0] != '\0' ? path : "/");
     GRV_TRY_GOTO(array_from_document(store, path, document, out));
 done:
     grvi_json_free(document);
@@ -79,38 +85,52 @@ void grv_array_close(grv_array **array)
     *array = NULL;
 }
 
-const grv_array_desc *grv_array_get_desc(const grv_array *array) { return &array->metadata.desc; }
+const grv_array_desc *grv_array_get_desc(const grv_array *array)
+{
+    return &array->metadata.desc;
+}
 
-const char *grvi_array_name(const grv_array *array) { return array->path[0] != '\0' ? array->path : "/"; }
+const char *grvi_array_name(const grv_array *array)
+{
+    return array->path[0] != '\0' ? array->path : "/";
+}
 
 grv_status grvi_array_key(const grv_array *array, const int64_t *position, char key[GRVI_KEY_BYTES])
 {
     const grvi_metadata *const m = &array->metadata;
     const char *const slash = array->path[0] != '\0' ? "/" : "";
     const char *const scalar = m->desc.rank == 0 && m->desc.keys_v2 ? "0" : "";
-    int n = snprintf(key, GRVI_KEY_BYTES, "%s%s%s%s", array->path, slash, m->desc.keys_v2 ? "" : "c", scalar);
+    int n = snprintf(key, GRVI_KEY_BYTES, "%s%s%s%s", array->path, slash,
+                     m->desc.keys_v2 ? "" : "c", scalar);
     for (int i = 0; i < m->desc.rank && n < GRVI_KEY_BYTES; i++) {
         const bool is_bare = i == 0 && m->desc.keys_v2;
-        n += snprintf(key + n, (size_t)(GRVI_KEY_BYTES - n), is_bare ? "%.0s%lld" : "%.1s%lld", &m->separator, (long long)position[i]);
+        n += snprintf(key + n, (size_t)(GRVI_KEY_BYTES - n), is_bare ? "%.0s%lld" : "%.1s%lld",
+                      &m->separator, (long long)position[i]);
     }
-    GRV_CHECK(n < GRVI_KEY_BYTES, GRV_E_ARG, "'%s': the key of a chunk is longer than %d bytes", array->path, GRVI_KEY_BYTES - 1);
+    GRV_CHECK(n < GRVI_KEY_BYTES, GRV_E_ARG, "'%s': the key of a chunk is longer than %d bytes",
+              array->path, GRVI_KEY_BYTES - 1);
     return GRV_OK;
 }
 
 int64_t grvi_array_object_number(const grv_array *array, const int64_t *position)
 {
     int64_t number = 0;
-    for (int i = 0; i < array->metadata.desc.rank; i++) number = number * array->grid[i] + position[i];
+    for (int i = 0; i < array->metadata.desc.rank; i++)
+        number = number * array->grid[i] + position[i];
     return number;
 }
 
-grv_status grvi_array_check_region(const grv_array *array, const int64_t *start, const int64_t *count)
+grv_status grvi_array_check_region(const grv_array *array, const int64_t *start,
+                                   const int64_t *count)
 {
     const grv_array_desc *const desc = &array->metadata.desc;
     for (int i = 0; i < desc->rank; i++)
-        GRV_CHECK(start[i] >= 0 && count[i] >= 0 && start[i] <= desc->shape[i] && count[i] <= desc->shape[i] - start[i], GRV_E_ARG,
-                  "'%s', axis %d: elements %lld to %lld asked for, there are %lld", grvi_array_name(array), i, (long long)start[i],
-                  (long long)start[i] + (long long)grvi_min_i64(count[i], GRVI_MAX_LENGTH), (long long)desc->shape[i]);
+        GRV_CHECK(start[i] >= 0 && count[i] >= 0 && start[i] <= desc->shape[i] &&
+                      count[i] <= desc->shape[i] - start[i],
+                  GRV_E_ARG, "'%s', axis %d: elements %lld to %lld asked for, there are %lld",
+                  grvi_array_name(array), i, (long long)start[i],
+                  (long long)start[i] + (long long)grvi_min_i64(count[i], GRVI_MAX_LENGTH),
+                  (long long)desc->shape[i]);
     return GRV_OK;
 }
 
@@ -118,17 +138,20 @@ void grvi_position_text(int rank, const int64_t *position, char *text, size_t n_
 {
     size_t n = (size_t)snprintf(text, n_text, "(");
     for (int i = 0; i < rank && n < n_text; i++)
-        n += (size_t)snprintf(text + n, n_text - n, i == 0 ? "%lld" : ",%lld", (long long)position[i]);
+        n += (size_t)snprintf(text + n, n_text - n, i == 0 ? "%lld" : ",%lld",
+                              (long long)position[i]);
     if (n < n_text) (void)snprintf(text + n, n_text - n, ")");
 }
 
-grv_status grvi_array_byte_strides(const grv_array *array, const int64_t *count, const int64_t *strides, int64_t *byte_strides)
+grv_status grvi_array_byte_strides(const grv_array *array, const int64_t *count,
+                                   const int64_t *strides, int64_t *byte_strides)
 {
     const grv_array_desc *const desc = &array->metadata.desc;
     const int64_t item_bytes = grv_store_type_bytes(desc->type);
     int64_t n_bytes = 0;
-    GRV_CHECK(grvi_count_elements(desc->rank, count, &n_bytes) && grvi_mul_i64(n_bytes, item_bytes, &n_bytes), GRV_E_ARG,
-              "'%s': the region has more than 2^63 bytes", grvi_array_name(array));
+    GRV_CHECK(grvi_count_elements(desc->rank, count, &n_bytes) &&
+                  grvi_mul_i64(n_bytes, item_bytes, &n_bytes),
+              GRV_E_ARG, "'%s': the region has more than 2^63 bytes", grvi_array_name(array));
     if (n_bytes == 0) {
         /* nothing is moved; strides of an empty box could overflow */
         for (int i = 0; i < desc->rank; i++) byte_strides[i] = 0;
@@ -139,25 +162,29 @@ grv_status grvi_array_byte_strides(const grv_array *array, const int64_t *count,
         return GRV_OK;
     }
     for (int i = 0; i < desc->rank; i++)
-        GRV_CHECK(grvi_mul_i64(strides[i], item_bytes, &byte_strides[i]), GRV_E_ARG, "'%s': stride %d overflows", grvi_array_name(array), i);
+        GRV_CHECK(grvi_mul_i64(strides[i], item_bytes, &byte_strides[i]), GRV_E_ARG,
+                  "'%s': stride %d overflows", grvi_array_name(array), i);
     return GRV_OK;
 }
 
-void grvi_array_object_part(const grv_array *array, const int64_t *position, const int64_t *start, const int64_t *count,
-                            const int64_t *byte_strides, grvi_box *box, int64_t *offset)
+void grvi_array_object_part(const grv_array *array, const int64_t *position, const int64_t *start,
+                            const int64_t *count, const int64_t *byte_strides, grvi_box *box,
+                            int64_t *offset)
 {
     const grv_array_desc *const desc = &array->metadata.desc;
     *offset = 0;
     for (int i = 0; i < desc->rank; i++) {
         const int64_t first = position[i] * desc->chunk_shape[i];
-        const int64_t low = grvi_max_i64(first, start[i]), high = grvi_min_i64(first + desc->chunk_shape[i], start[i] + count[i]);
+        const int64_t low = grvi_max_i64(first, start[i]),
+                      high = grvi_min_i64(first + desc->chunk_shape[i], start[i] + count[i]);
         box->start[i] = low - first;
         box->count[i] = high - low;
         *offset += (low - start[i]) * byte_strides[i];
     }
 }
 
-static grv_status open_object(grv_array *array, const int64_t *position, grvi_object *object, bool *found)
+static grv_status open_object(grv_array *array, const int64_t *position, grvi_object *object,
+                              bool *found)
 {
     char key[GRVI_KEY_BYTES];
     GRV_TRY(grvi_array_key(array, position, key));
@@ -170,8 +197,9 @@ grv_status grv_array_has_object(grv_array *array, const int64_t *element, bool *
     int64_t position[GRVI_MAX_RANK] = {0};
     grvi_object object;
     for (int i = 0; i < desc->rank; i++) {
-        GRV_CHECK(element[i] >= 0 && element[i] < desc->shape[i], GRV_E_ARG, "'%s', axis %d: element %lld asked for, there are %lld",
-                  grvi_array_name(array), i, (long long)element[i], (long long)desc->shape[i]);
+        GRV_CHECK(element[i] >= 0 && element[i] < desc->shape[i], GRV_E_ARG,
+                  "'%s', axis %d: element %lld asked for, there are %lld", grvi_array_name(array),
+                  i, (long long)element[i], (long long)desc->shape[i]);
         position[i] = element[i] / desc->chunk_shape[i];
     }
     GRV_TRY(open_object(array, position, &object, present));
@@ -194,7 +222,9 @@ static grv_status count_object(void *argument, const char *name, bool is_prefix)
     grv_status status = GRV_OK;
     grvi_text key = {0};
     /* beside zarr.json, others may keep things of their own below an array */
-    const bool is_ours = !walk->at_top || (walk->array->metadata.desc.keys_v2 ? name[0] >= '0' && name[0] <= '9' : name[0] == 'c');
+    const bool is_ours =
+        !walk->at_top ||
+        (walk->array->metadata.desc.keys_v2 ? name[0] >= '0' && name[0] <= '9' : name[0] == 'c');
     if (!is_ours) return GRV_OK;
     grvi_text_printf(&key, walk->prefix[0] != '\0' ? "%s/%s" : "%s%s", walk->prefix, name);
     GRV_TRY_GOTO(grvi_text_status(&key));

@@ -10,9 +10,12 @@
 #include "store/store_impl.h"
 
 enum { MAX_BATCH_OBJECTS = 64, MAX_BATCH_PIECES = 8192 };
-static const int64_t run_gap_bytes = 4096;               /* reading so much in vain costs less than another call */
-static const int64_t run_most_bytes = (int64_t)8 << 20;  /* a longer read gains nothing and holds memory */
-static const int64_t run_least_bytes = (int64_t)1 << 18; /* shorter runs are not made only to busy more threads */
+/* reading so much in vain costs less than another call */
+static const int64_t run_gap_bytes = 4096;
+/* long enough for a disk, and decoded while still in the cache */
+static const int64_t run_most_bytes = (int64_t)2 << 20;
+/* shorter runs are not made only to busy more threads */
+static const int64_t run_least_bytes = (int64_t)1 << 18;
 
 enum { WHOLE_OBJECT = -1 };
 
@@ -52,12 +55,14 @@ typedef struct read_plan {
 
 /* ---- what went wrong, and where ---- */
 
-static grv_status fail_in_object(const read_plan *plan, const batch_object *object, grv_status status)
+static grv_status fail_in_object(const read_plan *plan, const batch_object *object,
+                                 grv_status status)
 {
     const grv_array_desc *const desc = grv_array_get_desc(plan->array);
     char position[256];
     grvi_position_text(desc->rank, object->position, position, sizeof position);
-    GRV_FAIL(status, "%s %s of '%s': %s", desc->sharded ? "shard" : "chunk", position, grvi_array_name(plan->array), grvi_reason(status));
+    GRV_FAIL(status, "%s %s of '%s': %s", desc->sharded ? "shard" : "chunk", position,
+             grvi_array_name(plan->array), grvi_reason(status));
 }
 
 static void cell_position(const grvi_chain *chain, int64_t number, int64_t *cell)
@@ -77,13 +82,15 @@ static grv_status fail_in_piece(const read_plan *plan, const piece *p, grv_statu
     cell_position(chain, p->cell, cell);
     grvi_position_text(chain->rank, object->position, position, sizeof position);
     grvi_position_text(chain->rank, cell, inner, sizeof inner);
-    GRV_FAIL(status, "inner chunk %s of shard %s of '%s', %lld bytes at byte %lld: %s", inner, position, grvi_array_name(plan->array),
-             (long long)p->n_bytes, (long long)p->offset, grvi_reason(status));
+    GRV_FAIL(status, "inner chunk %s of shard %s of '%s', %lld bytes at byte %lld: %s", inner,
+             position, grvi_array_name(plan->array), (long long)p->n_bytes, (long long)p->offset,
+             grvi_reason(status));
 }
 
 /* ---- reading ---- */
 
-static grv_status read_counted(grv_store *store, const grvi_object *object, const char *what, int64_t offset, int64_t n, void *out)
+static grv_status read_counted(grv_store *store, const grvi_object *object, const char *what,
+                               int64_t offset, int64_t n, void *out)
 {
     GRV_TRY(store->kv->class->read_object(store->kv, object, what, offset, n, out));
     (void)atomic_fetch_add(&store->bytes_read, n);
@@ -91,22 +98,27 @@ static grv_status read_counted(grv_store *store, const grvi_object *object, cons
     return GRV_OK;
 }
 
-static grv_status read_opened_chunk(const read_plan *plan, const grvi_object *object, const char *key, grvi_scratch *scratch,
-                                    const grvi_box *box, uint8_t *out)
+static grv_status read_opened_chunk(const read_plan *plan, const grvi_object *object,
+                                    const char *key, grvi_scratch *scratch, const grvi_box *box,
+                                    uint8_t *out)
 {
     const grvi_chain *const chain = plan->array->metadata.chain;
     const int64_t most = chain->limit[chain->n_codecs];
-    GRV_CHECK(object->n_bytes <= most, GRV_E_FORMAT, "at most %lld bytes expected, %lld found", (long long)most, (long long)object->n_bytes);
+    GRV_CHECK(object->n_bytes <= most, GRV_E_FORMAT, "at most %lld bytes expected, %lld found",
+              (long long)most, (long long)object->n_bytes);
     if (grvi_chain_is_raw(chain, box, plan->strides) && object->n_bytes == chain->n_bytes) {
         scratch->bytes_decoded += chain->n_bytes;
         return read_counted(plan->array->store, object, key, 0, object->n_bytes, out);
     }
     GRV_TRY(grvi_buffer_reserve(&scratch->encoded, object->n_bytes));
-    GRV_TRY(read_counted(plan->array->store, object, key, 0, object->n_bytes, scratch->encoded.data));
-    return grvi_chain_decode(chain, scratch, 0, scratch->encoded.data, object->n_bytes, box, out, plan->strides);
+    GRV_TRY(
+        read_counted(plan->array->store, object, key, 0, object->n_bytes, scratch->encoded.data));
+    return grvi_chain_decode(chain, scratch, 0, scratch->encoded.data, object->n_bytes, box, out,
+                             plan->strides);
 }
 
-static grv_status read_chunk(const read_plan *plan, const batch_object *object, grvi_scratch *scratch)
+static grv_status read_chunk(const read_plan *plan, const batch_object *object,
+                             grvi_scratch *scratch)
 {
     grv_array *const array = plan->array;
     const grvi_chain *const chain = array->metadata.chain;
@@ -115,15 +127,18 @@ static grv_status read_chunk(const read_plan *plan, const batch_object *object, 
     grvi_object opened;
     int64_t offset = 0;
     bool found = false;
-    grvi_array_object_part(array, object->position, plan->start, plan->count, plan->strides, &box, &offset);
+    grvi_array_object_part(array, object->position, plan->start, plan->count, plan->strides, &box,
+                           &offset);
     GRV_TRY(grvi_array_key(array, object->position, key));
     GRV_TRY(array->store->kv->class->open_object(array->store->kv, key, &opened, &found));
     if (!found) {
-        grvi_region_fill(chain->rank, box.count, chain->item_bytes, chain->fill, plan->out + offset, plan->strides);
+        grvi_region_fill(chain->rank, box.count, chain->item_bytes, chain->fill, plan->out + offset,
+                         plan->strides);
         return GRV_OK;
     }
     (void)atomic_fetch_add(&array->store->objects_opened, 1);
-    const grv_status status = read_opened_chunk(plan, &opened, key, scratch, &box, plan->out + offset);
+    const grv_status status =
+        read_opened_chunk(plan, &opened, key, scratch, &box, plan->out + offset);
     array->store->kv->class->close_object(array->store->kv, &opened);
     return status == GRV_OK ? GRV_OK : fail_in_object(plan, object, status);
 }
@@ -139,8 +154,10 @@ static void shard_part_of(const read_plan *plan, const batch_object *object, sha
 {
     grvi_box box;
     int64_t offset = 0;
-    grvi_array_object_part(plan->array, object->position, plan->start, plan->count, plan->strides, &box, &offset);
-    grvi_chain_permute_box(plan->array->metadata.chain, &box, plan->strides, &part->box, part->strides);
+    grvi_array_object_part(plan->array, object->position, plan->start, plan->count, plan->strides,
+                           &box, &offset);
+    grvi_chain_permute_box(plan->array->metadata.chain, &box, plan->strides, &part->box,
+                           part->strides);
     part->out = plan->out + offset;
 }
 
@@ -159,19 +176,23 @@ static grv_status read_run(const read_plan *plan, const run *r, grvi_scratch *sc
         cell_position(chain, p->cell, cell);
         grvi_shard_cell_part(chain, &part.box, part.strides, cell, &local, &offset);
         grv_status status = GRV_OK;
-        if (r->n_pieces == 1 && grvi_chain_is_raw(chain->sharding->inner, &local, part.strides) && p->n_bytes == chain->sharding->inner->n_bytes) {
+        if (r->n_pieces == 1 && grvi_chain_is_raw(chain->sharding->inner, &local, part.strides) &&
+            p->n_bytes == chain->sharding->inner->n_bytes) {
             scratch->bytes_decoded += p->n_bytes;
-            status = read_counted(plan->array->store, &object->object, "shard", p->offset, p->n_bytes, part.out + offset);
+            status = read_counted(plan->array->store, &object->object, "shard", p->offset,
+                                  p->n_bytes, part.out + offset);
             return status == GRV_OK ? GRV_OK : fail_in_piece(plan, p, status);
         }
         if (i == 0) {
             status = grvi_buffer_reserve(&scratch->encoded, r->n_bytes);
             if (status == GRV_OK)
-                status = read_counted(plan->array->store, &object->object, "shard", r->offset, r->n_bytes, scratch->encoded.data);
+                status = read_counted(plan->array->store, &object->object, "shard", r->offset,
+                                      r->n_bytes, scratch->encoded.data);
         }
         if (status == GRV_OK)
-            status = grvi_chain_decode(chain->sharding->inner, scratch, 0, scratch->encoded.data + (p->offset - r->offset), p->n_bytes, &local,
-                                       part.out + offset, part.strides);
+            status = grvi_chain_decode(chain->sharding->inner, scratch, 0,
+                                       scratch->encoded.data + (p->offset - r->offset), p->n_bytes,
+                                       &local, part.out + offset, part.strides);
         if (status != GRV_OK) return fail_in_piece(plan, p, status);
     }
     return GRV_OK;
@@ -184,7 +205,8 @@ static void read_runs(void *argument, int thread, int64_t begin, int64_t end)
     (void)thread;
     const grv_status status = grvi_scratch_take(&plan->array->store->scratches, &scratch);
     grvi_first_error_note(plan->error, begin, status);
-    for (int64_t i = begin; i < end && status == GRV_OK && !grvi_first_error_is_set(plan->error); i++)
+    for (int64_t i = begin; i < end && status == GRV_OK && !grvi_first_error_is_set(plan->error);
+         i++)
         grvi_first_error_note(plan->error, i, read_run(plan, &plan->runs[i], scratch));
     if (scratch != NULL) grvi_store_count_decoded(plan->array->store, scratch);
     grvi_scratch_give(scratch);
@@ -202,8 +224,10 @@ static grv_status read_index(read_plan *plan, batch_object *object, int64_t numb
     GRV_TRY_GOTO(grvi_shard_index_place(sharding, object->object.n_bytes, &offset));
     GRV_TRY_GOTO(grvi_shard_index_create(sharding->n_inner, &index));
     GRV_TRY_GOTO(grvi_buffer_reserve(&plan->scratch->encoded, sharding->index_bytes));
-    GRV_TRY_GOTO(read_counted(store, &object->object, "shard index", offset, sharding->index_bytes, plan->scratch->encoded.data));
-    GRV_TRY_GOTO(grvi_shard_index_decode(sharding, plan->scratch->encoded.data, object->object.n_bytes, index->entries));
+    GRV_TRY_GOTO(read_counted(store, &object->object, "shard index", offset, sharding->index_bytes,
+                              plan->scratch->encoded.data));
+    GRV_TRY_GOTO(grvi_shard_index_decode(sharding, plan->scratch->encoded.data,
+                                         object->object.n_bytes, index->entries));
     index->array_id = plan->array->id;
     index->object_number = number;
     memcpy(index->identity, object->object.identity, sizeof index->identity);
@@ -215,7 +239,8 @@ done:
     return status;
 }
 
-static grv_status add_piece(read_plan *plan, int64_t object, int64_t cell, int64_t offset, int64_t n_bytes)
+static grv_status add_piece(read_plan *plan, int64_t object, int64_t cell, int64_t offset,
+                            int64_t n_bytes)
 {
     const piece p = {object, cell, offset, n_bytes};
     grvi_buffer *const buffer = &plan->scratch->plan[1];
@@ -246,7 +271,8 @@ static grv_status add_shard_pieces(read_plan *plan, int64_t number)
         grvi_box local;
         int64_t offset = 0;
         grvi_shard_cell_part(chain, &part.box, part.strides, cell, &local, &offset);
-        grvi_region_fill(chain->rank, local.count, chain->item_bytes, chain->fill, part.out + offset, part.strides);
+        grvi_region_fill(chain->rank, local.count, chain->item_bytes, chain->fill,
+                         part.out + offset, part.strides);
     } while (grvi_next_index(chain->rank, cells.count, step));
     return GRV_OK;
 }
@@ -263,12 +289,14 @@ static grv_status add_shard(read_plan *plan, int64_t number)
     if (!object->is_open) {
         shard_part part;
         shard_part_of(plan, object, &part);
-        grvi_region_fill(array->metadata.chain->rank, part.box.count, array->metadata.chain->item_bytes, array->metadata.chain->fill, part.out,
+        grvi_region_fill(array->metadata.chain->rank, part.box.count,
+                         array->metadata.chain->item_bytes, array->metadata.chain->fill, part.out,
                          part.strides);
         return GRV_OK;
     }
     (void)atomic_fetch_add(&store->objects_opened, 1);
-    object->index = grvi_index_cache_get(&store->indices, array->id, object_number, object->object.identity);
+    object->index =
+        grvi_index_cache_get(&store->indices, array->id, object_number, object->object.identity);
     if (object->index == NULL) {
         const grv_status status = read_index(plan, object, object_number);
         if (status != GRV_OK) return fail_in_object(plan, object, status);
@@ -306,7 +334,8 @@ static grv_status make_runs(read_plan *plan)
         run *const last = plan->n_runs > 0 ? &plan->runs[plan->n_runs - 1] : NULL;
         const int64_t end = p->offset + p->n_bytes;
         if (last != NULL && p->cell != WHOLE_OBJECT && plan->pieces[i - 1].object == p->object &&
-            p->offset <= last->offset + last->n_bytes + run_gap_bytes && end - last->offset <= limit) {
+            p->offset <= last->offset + last->n_bytes + run_gap_bytes &&
+            end - last->offset <= limit) {
             last->n_pieces++;
             last->n_bytes = grvi_max_i64(last->n_bytes, end - last->offset);
         } else {
@@ -321,7 +350,8 @@ static void close_objects(read_plan *plan)
     for (int64_t i = 0; i < plan->n_objects; i++) {
         batch_object *const object = &plan->objects[i];
         grvi_shard_index_release(object->index);
-        if (object->is_open) plan->array->store->kv->class->close_object(plan->array->store->kv, &object->object);
+        if (object->is_open)
+            plan->array->store->kv->class->close_object(plan->array->store->kv, &object->object);
     }
     plan->n_objects = plan->n_pieces = 0;
     plan->scratch->plan[1].n = 0;
@@ -333,7 +363,8 @@ static grv_status run_batch(read_plan *plan)
     grv_status status = GRV_OK;
     grvi_first_error error;
     if (plan->n_pieces == 0) goto done;
-    if (plan->n_pieces > 1) qsort(plan->pieces, (size_t)plan->n_pieces, sizeof *plan->pieces, compare_pieces);
+    if (plan->n_pieces > 1)
+        qsort(plan->pieces, (size_t)plan->n_pieces, sizeof *plan->pieces, compare_pieces);
     GRV_TRY_GOTO(make_runs(plan));
     grvi_first_error_init(&error);
     plan->error = &error;
@@ -358,7 +389,8 @@ static grv_status read_all(read_plan *plan)
 {
     grv_status status = GRV_OK;
     const grv_array_desc *const desc = &plan->array->metadata.desc;
-    int64_t first[GRVI_MAX_RANK], n[GRVI_MAX_RANK], step[GRVI_MAX_RANK] = {0}, position[GRVI_MAX_RANK];
+    int64_t first[GRVI_MAX_RANK], n[GRVI_MAX_RANK], step[GRVI_MAX_RANK] = {0},
+                                                    position[GRVI_MAX_RANK];
     grvi_buffer *const objects = &plan->scratch->plan[0];
     GRV_TRY(grvi_buffer_reserve(objects, MAX_BATCH_OBJECTS * (int64_t)sizeof(batch_object)));
     plan->objects = (batch_object *)(void *)objects->data;
@@ -371,7 +403,8 @@ static grv_status read_all(read_plan *plan)
     do {
         for (int i = 0; i < desc->rank; i++) position[i] = first[i] + step[i];
         GRV_TRY_GOTO(add_object(plan, position));
-        if (plan->n_objects == MAX_BATCH_OBJECTS || plan->n_pieces >= MAX_BATCH_PIECES) GRV_TRY_GOTO(run_batch(plan));
+        if (plan->n_objects == MAX_BATCH_OBJECTS || plan->n_pieces >= MAX_BATCH_PIECES)
+            GRV_TRY_GOTO(run_batch(plan));
     } while (grvi_next_index(desc->rank, n, step));
     GRV_TRY_GOTO(run_batch(plan));
 done:
@@ -379,7 +412,8 @@ done:
     return status;
 }
 
-grv_status grv_array_read(grv_array *array, const int64_t *start, const int64_t *count, void *out, const int64_t *strides)
+grv_status grv_array_read(grv_array *array, const int64_t *start, const int64_t *count, void *out,
+                          const int64_t *strides)
 {
     read_plan plan = {.array = array, .start = start, .count = count, .out = out};
     GRV_TRY(grvi_array_check_region(array, start, count));

@@ -30,20 +30,24 @@ static grv_status read_old(grv_store *store, const char *key, grvi_scratch *scra
     GRV_TRY(store->kv->class->open_object(store->kv, key, &object, found));
     if (!*found) return GRV_OK;
     grv_status status = grvi_buffer_reserve(&scratch->encoded, object.n_bytes);
-    if (status == GRV_OK) status = store->kv->class->read_object(store->kv, &object, key, 0, object.n_bytes, scratch->encoded.data);
+    if (status == GRV_OK)
+        status = store->kv->class->read_object(store->kv, &object, key, 0, object.n_bytes,
+                                               scratch->encoded.data);
     scratch->encoded.n = object.n_bytes;
     store->kv->class->close_object(store->kv, &object);
     return status;
 }
 
-static grv_status encode_and_publish(const write_job *job, const int64_t *position, const char *key, const grvi_encode_input *input,
-                                     grvi_scratch *scratch)
+static grv_status encode_and_publish(const write_job *job, const int64_t *position, const char *key,
+                                     const grvi_encode_input *input, grvi_scratch *scratch)
 {
     grv_store *const store = job->array->store;
     bool empty = false;
     scratch->encoded.n = 0;
-    GRV_TRY(grvi_chain_encode(job->array->metadata.chain, scratch, 0, job->encode_threads, input, &scratch->encoded, &empty));
-    grvi_index_cache_forget(&store->indices, job->array->id, grvi_array_object_number(job->array, position));
+    GRV_TRY(grvi_chain_encode(job->array->metadata.chain, scratch, 0, job->encode_threads, input,
+                              &scratch->encoded, &empty));
+    grvi_index_cache_forget(&store->indices, job->array->id,
+                            grvi_array_object_number(job->array, position));
     if (empty) return store->kv->class->remove(store->kv, key);
     GRV_TRY(store->kv->class->put(store->kv, key, scratch->encoded.data, scratch->encoded.n));
     (void)atomic_fetch_add(&store->bytes_written, scratch->encoded.n);
@@ -59,10 +63,12 @@ static grv_status write_object(const write_job *job, const int64_t *position, gr
     grvi_encode_input input = {.strides = job->strides, .extent = extent};
     grvi_scratch *old = NULL;
     char key[GRVI_KEY_BYTES], text[256];
-    grvi_array_object_part(array, position, job->start, job->count, job->strides, &input.box, &offset);
+    grvi_array_object_part(array, position, job->start, job->count, job->strides, &input.box,
+                           &offset);
     input.data = job->in + offset;
     for (int i = 0; i < desc->rank; i++)
-        extent[i] = grvi_min_i64(desc->chunk_shape[i], desc->shape[i] - position[i] * desc->chunk_shape[i]);
+        extent[i] =
+            grvi_min_i64(desc->chunk_shape[i], desc->shape[i] - position[i] * desc->chunk_shape[i]);
     GRV_TRY(grvi_array_key(array, position, key));
     if (!is_covered(desc->rank, &input.box, extent)) {
         bool found = false;
@@ -76,7 +82,8 @@ done:
     grvi_scratch_give(old);
     if (status == GRV_OK) return GRV_OK;
     grvi_position_text(desc->rank, position, text, sizeof text);
-    GRV_FAIL(status, "writing %s %s of '%s': %s", desc->sharded ? "shard" : "chunk", text, grvi_array_name(array), grvi_reason(status));
+    GRV_FAIL(status, "writing %s %s of '%s': %s", desc->sharded ? "shard" : "chunk", text,
+             grvi_array_name(array), grvi_reason(status));
 }
 
 static void write_objects(void *argument, int thread, int64_t begin, int64_t end)
@@ -88,7 +95,8 @@ static void write_objects(void *argument, int thread, int64_t begin, int64_t end
     (void)thread;
     const grv_status status = grvi_scratch_take(&job->array->store->scratches, &scratch);
     grvi_first_error_note(&job->error, begin, status);
-    for (int64_t number = begin; number < end && status == GRV_OK && !grvi_first_error_is_set(&job->error); number++) {
+    for (int64_t number = begin;
+         number < end && status == GRV_OK && !grvi_first_error_is_set(&job->error); number++) {
         int64_t rest = number;
         for (int i = rank - 1; i >= 0; i--) {
             position[i] = job->first[i] + rest % job->n[i];
@@ -99,7 +107,8 @@ static void write_objects(void *argument, int thread, int64_t begin, int64_t end
     grvi_scratch_give(scratch);
 }
 
-grv_status grv_array_write(grv_array *array, const int64_t *start, const int64_t *count, const void *in, const int64_t *strides)
+grv_status grv_array_write(grv_array *array, const int64_t *start, const int64_t *count,
+                           const void *in, const int64_t *strides)
 {
     write_job job = {.array = array, .start = start, .count = count, .in = in, .encode_threads = 1};
     const grv_array_desc *const desc = &array->metadata.desc;

@@ -12,8 +12,9 @@ static bool is_whole(const grvi_chain *chain, const grvi_box *stored_box)
 
 /* Undoes the byte codecs from the last to the first. `direct` (or NULL) receives what the first one decodes to; *data
  * tells where the result is: there, in a stage of the scratch, or in the input. */
-static grv_status undo_byte_codecs(const grvi_chain *chain, grvi_scratch *scratch, int depth, const uint8_t *in, int64_t n_in,
-                                   uint8_t *direct, const uint8_t **data, int64_t *n_data)
+static grv_status undo_byte_codecs(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                                   const uint8_t *in, int64_t n_in, uint8_t *direct,
+                                   const uint8_t **data, int64_t *n_data)
 {
     int side = 0;
     *data = in;
@@ -31,17 +32,20 @@ static grv_status undo_byte_codecs(const grvi_chain *chain, grvi_scratch *scratc
             GRV_TRY(grvi_buffer_reserve(stage, chain->limit[i]));
             target = stage->data;
         }
-        GRV_TRY(codec->class->decode(codec, &scratch->codecs, *data, *n_data, target, chain->limit[i], n_data));
+        GRV_TRY(codec->class->decode(codec, &scratch->codecs, *data, *n_data, target,
+                                     chain->limit[i], n_data));
         *data = target;
     }
     return GRV_OK;
 }
 
 /* Whole, dense at its destination, and in the machine's byte order: nothing is to be moved after the byte codecs. */
-static bool is_straight(const grvi_chain *chain, const grvi_box *stored_box, const int64_t *stored_strides)
+static bool is_straight(const grvi_chain *chain, const grvi_box *stored_box,
+                        const int64_t *stored_strides)
 {
     const bool swap = chain->big_endian && chain->item_bytes > 1;
-    return !swap && is_whole(chain, stored_box) && grvi_is_dense(chain->rank, chain->stored_shape, chain->item_bytes, stored_strides);
+    return !swap && is_whole(chain, stored_box) &&
+           grvi_is_dense(chain->rank, chain->stored_shape, chain->item_bytes, stored_strides);
 }
 
 bool grvi_chain_is_raw(const grvi_chain *chain, const grvi_box *box, const int64_t *strides)
@@ -49,29 +53,33 @@ bool grvi_chain_is_raw(const grvi_chain *chain, const grvi_box *box, const int64
     grvi_box stored_box;
     int64_t stored_strides[GRVI_MAX_RANK];
     grvi_chain_permute_box(chain, box, strides, &stored_box, stored_strides);
-    return chain->sharding == NULL && chain->n_codecs == 0 && is_straight(chain, &stored_box, stored_strides);
+    return chain->sharding == NULL && chain->n_codecs == 0 &&
+           is_straight(chain, &stored_box, stored_strides);
 }
 
-static grv_status decode_bytes(const grvi_chain *chain, grvi_scratch *scratch, int depth, const uint8_t *in, int64_t n_in,
-                               const grvi_box *stored_box, uint8_t *out, const int64_t *stored_strides)
+static grv_status decode_bytes(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                               const uint8_t *in, int64_t n_in, const grvi_box *stored_box,
+                               uint8_t *out, const int64_t *stored_strides)
 {
     const uint8_t *data = NULL;
     int64_t n = 0, dense[GRVI_MAX_RANK], first = 0;
     const bool swap = chain->big_endian && chain->item_bytes > 1;
     uint8_t *const direct = is_straight(chain, stored_box, stored_strides) ? out : NULL;
     GRV_TRY(undo_byte_codecs(chain, scratch, depth, in, n_in, direct, &data, &n));
-    GRV_CHECK(n == chain->n_bytes, GRV_E_FORMAT, "%lld bytes expected, %lld %s", (long long)chain->n_bytes, (long long)n,
-              chain->n_codecs > 0 ? "decoded" : "read");
+    GRV_CHECK(n == chain->n_bytes, GRV_E_FORMAT, "%lld bytes expected, %lld %s",
+              (long long)chain->n_bytes, (long long)n, chain->n_codecs > 0 ? "decoded" : "read");
     scratch->bytes_decoded += n;
     if (data == out) return GRV_OK;
     grvi_dense_strides(chain->rank, chain->stored_shape, chain->item_bytes, dense);
     for (int i = 0; i < chain->rank; i++) first += stored_box->start[i] * dense[i];
-    grvi_region_copy(chain->rank, stored_box->count, chain->item_bytes, swap, data + first, dense, out, stored_strides);
+    grvi_region_copy(chain->rank, stored_box->count, chain->item_bytes, swap, data + first, dense,
+                     out, stored_strides);
     return GRV_OK;
 }
 
-static grv_status decode_shard(const grvi_chain *chain, grvi_scratch *scratch, int depth, const uint8_t *in, int64_t n_in,
-                               const grvi_box *stored_box, uint8_t *out, const int64_t *stored_strides)
+static grv_status decode_shard(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                               const uint8_t *in, int64_t n_in, const grvi_box *stored_box,
+                               uint8_t *out, const int64_t *stored_strides)
 {
     const grvi_sharding *const sharding = chain->sharding;
     const uint8_t *data = NULL;
@@ -92,17 +100,19 @@ static grv_status decode_shard(const grvi_chain *chain, grvi_scratch *scratch, i
         grvi_shard_cell_part(chain, stored_box, stored_strides, cell, &local, &offset);
         const grvi_shard_entry *const e = &entries[grvi_shard_cell_number(chain, cell)];
         if (grvi_shard_entry_is_empty(e)) {
-            grvi_region_fill(chain->rank, local.count, chain->item_bytes, chain->fill, out + offset, stored_strides);
+            grvi_region_fill(chain->rank, local.count, chain->item_bytes, chain->fill, out + offset,
+                             stored_strides);
         } else {
-            GRV_TRY(grvi_chain_decode(sharding->inner, scratch, depth + 1, data + e->offset, (int64_t)e->n_bytes, &local,
-                                      out + offset, stored_strides));
+            GRV_TRY(grvi_chain_decode(sharding->inner, scratch, depth + 1, data + e->offset,
+                                      (int64_t)e->n_bytes, &local, out + offset, stored_strides));
         }
     } while (grvi_next_index(chain->rank, cells.count, position));
     return GRV_OK;
 }
 
-grv_status grvi_chain_decode(const grvi_chain *chain, grvi_scratch *scratch, int depth, const uint8_t *in, int64_t n_in,
-                             const grvi_box *box, uint8_t *out, const int64_t *strides)
+grv_status grvi_chain_decode(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                             const uint8_t *in, int64_t n_in, const grvi_box *box, uint8_t *out,
+                             const int64_t *strides)
 {
     grvi_box stored_box;
     int64_t stored_strides[GRVI_MAX_RANK];
@@ -111,6 +121,7 @@ grv_status grvi_chain_decode(const grvi_chain *chain, grvi_scratch *scratch, int
     for (int i = 0; i < chain->rank; i++) {
         if (box->count[i] == 0) return GRV_OK;
     }
-    if (chain->sharding != NULL) return decode_shard(chain, scratch, depth, in, n_in, &stored_box, out, stored_strides);
+    if (chain->sharding != NULL)
+        return decode_shard(chain, scratch, depth, in, n_in, &stored_box, out, stored_strides);
     return decode_bytes(chain, scratch, depth, in, n_in, &stored_box, out, stored_strides);
 }

@@ -24,20 +24,22 @@ static bool is_nothing(int rank, const int64_t *count)
 }
 
 /* Applies the byte codecs in order and appends the result to out. */
-static grv_status apply_byte_codecs(const grvi_chain *chain, grvi_scratch *scratch, int depth, const uint8_t *data, int64_t n,
-                                    grvi_buffer *out)
+static grv_status apply_byte_codecs(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                                    const uint8_t *data, int64_t n, grvi_buffer *out)
 {
     if (chain->n_codecs == 0) return grvi_buffer_append(out, data, n);
     for (int i = 0; i < chain->n_codecs; i++) {
         const grvi_codec *const codec = &chain->codecs[i];
         const bool is_last = i == chain->n_codecs - 1;
         const int64_t bound = codec->class->bound(n);
-        GRV_CHECK(bound >= 0, GRV_E_UNSUPPORTED, "codec '%s' cannot take %lld bytes", codec->class->name, (long long)n);
+        GRV_CHECK(bound >= 0, GRV_E_UNSUPPORTED, "codec '%s' cannot take %lld bytes",
+                  codec->class->name, (long long)n);
         grvi_buffer *const target = is_last ? out : &scratch->stage[depth][i % 2];
         const int64_t at = is_last ? out->n : 0;
         int64_t n_encoded = 0;
         GRV_TRY(grvi_buffer_reserve(target, at + bound));
-        GRV_TRY(codec->class->encode(codec, &scratch->codecs, data, n, target->data + at, bound, &n_encoded));
+        GRV_TRY(codec->class->encode(codec, &scratch->codecs, data, n, target->data + at, bound,
+                                     &n_encoded));
         if (is_last) out->n += n_encoded;
         data = target->data;
         n = n_encoded;
@@ -47,14 +49,16 @@ static grv_status apply_byte_codecs(const grvi_chain *chain, grvi_scratch *scrat
 
 /* The chunk in stored order and the machine's byte order: the input itself where that is what it is, else put together in
  * the scratch from the old chunk or the fill value, and the input. */
-static grv_status assemble(const grvi_chain *chain, grvi_scratch *scratch, int depth, const grvi_encode_input *input, bool may_borrow,
-                           const uint8_t **dense)
+static grv_status assemble(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                           const grvi_encode_input *input, bool may_borrow, const uint8_t **dense)
 {
     grvi_box stored_box;
-    int64_t stored_strides[GRVI_MAX_RANK], dense_strides[GRVI_MAX_RANK], array_strides[GRVI_MAX_RANK], first = 0;
+    int64_t stored_strides[GRVI_MAX_RANK], dense_strides[GRVI_MAX_RANK],
+        array_strides[GRVI_MAX_RANK], first = 0;
     grvi_chain_permute_box(chain, &input->box, input->strides, &stored_box, stored_strides);
     const bool is_whole = covers(chain->rank, &input->box, chain->shape);
-    if (may_borrow && is_whole && grvi_is_dense(chain->rank, chain->stored_shape, chain->item_bytes, stored_strides)) {
+    if (may_borrow && is_whole &&
+        grvi_is_dense(chain->rank, chain->stored_shape, chain->item_bytes, stored_strides)) {
         *dense = input->data;
         return GRV_OK;
     }
@@ -67,19 +71,21 @@ static grv_status assemble(const grvi_chain *chain, grvi_scratch *scratch, int d
             all.count[i] = chain->shape[i];
             array_strides[chain->order[i]] = dense_strides[i];
         }
-        GRV_TRY(grvi_chain_decode(chain, scratch, depth, input->old, input->n_old, &all, chunk->data, array_strides));
+        GRV_TRY(grvi_chain_decode(chain, scratch, depth, input->old, input->n_old, &all,
+                                  chunk->data, array_strides));
     } else if (!is_whole) {
-        grvi_region_fill(chain->rank, chain->stored_shape, chain->item_bytes, chain->fill, chunk->data, dense_strides);
+        grvi_region_fill(chain->rank, chain->stored_shape, chain->item_bytes, chain->fill,
+                         chunk->data, dense_strides);
     }
     for (int i = 0; i < chain->rank; i++) first += stored_box.start[i] * dense_strides[i];
-    grvi_region_copy(chain->rank, stored_box.count, chain->item_bytes, false, input->data, stored_strides, chunk->data + first,
-                     dense_strides);
+    grvi_region_copy(chain->rank, stored_box.count, chain->item_bytes, false, input->data,
+                     stored_strides, chunk->data + first, dense_strides);
     *dense = chunk->data;
     return GRV_OK;
 }
 
-static grv_status encode_bytes(const grvi_chain *chain, grvi_scratch *scratch, int depth, const grvi_encode_input *input, grvi_buffer *out,
-                               bool *empty)
+static grv_status encode_bytes(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                               const grvi_encode_input *input, grvi_buffer *out, bool *empty)
 {
     const bool swap = chain->big_endian && chain->item_bytes > 1;
     const int64_t n_items = chain->n_bytes / chain->item_bytes;
@@ -99,17 +105,18 @@ typedef struct shard_job {
     grvi_box stored_box;
     int64_t stored_strides[GRVI_MAX_RANK];
     int64_t stored_extent[GRVI_MAX_RANK];
-    const uint8_t *old;                  /* the shard as it is now, its byte codecs undone; NULL if there is none */
+    const uint8_t *old; /* the shard as it is now, its byte codecs undone; NULL if there is none */
     const grvi_shard_entry *old_entries;
-    grvi_shard_entry *entries;           /* written; offsets count from the start of the thread's part */
-    grvi_scratch **scratches;            /* per thread */
-    grvi_buffer **parts;                 /* per thread */
-    int64_t *part_start;                 /* per thread: length of its part before it began */
-    int64_t *first_cell, *end_cell;      /* per thread: its range */
+    grvi_shard_entry *entries;      /* written; offsets count from the start of the thread's part */
+    grvi_scratch **scratches;       /* per thread */
+    grvi_buffer **parts;            /* per thread */
+    int64_t *part_start;            /* per thread: length of its part before it began */
+    int64_t *first_cell, *end_cell; /* per thread: its range */
     grvi_first_error *error;
 } shard_job;
 
-static grv_status encode_cell(const shard_job *job, int64_t number, grvi_scratch *scratch, grvi_buffer *part, int64_t part_start)
+static grv_status encode_cell(const shard_job *job, int64_t number, grvi_scratch *scratch,
+                              grvi_buffer *part, int64_t part_start)
 {
     const grvi_chain *const chain = job->chain;
     const grvi_chain *const inner = chain->sharding->inner;
@@ -122,13 +129,15 @@ static grv_status encode_cell(const shard_job *job, int64_t number, grvi_scratch
     for (int i = chain->rank - 1; i >= 0; i--) {
         cell[i] = rest % chain->sharding->grid[i];
         rest /= chain->sharding->grid[i];
-        extent[i] = grvi_max_i64(0, grvi_min_i64(inner->shape[i], job->stored_extent[i] - cell[i] * inner->shape[i]));
+        extent[i] = grvi_max_i64(
+            0, grvi_min_i64(inner->shape[i], job->stored_extent[i] - cell[i] * inner->shape[i]));
     }
     grvi_shard_cell_part(chain, &job->stored_box, job->stored_strides, cell, &input.box, &offset);
     const int64_t at = part->n;
     if (is_nothing(chain->rank, input.box.count)) {
         empty = !has_old;
-        if (has_old) GRV_TRY(grvi_buffer_append(part, job->old + old->offset, (int64_t)old->n_bytes));
+        if (has_old)
+            GRV_TRY(grvi_buffer_append(part, job->old + old->offset, (int64_t)old->n_bytes));
     } else {
         input.data = job->data + offset;
         input.old = has_old ? job->old + old->offset : NULL;
@@ -147,11 +156,13 @@ static void encode_cells(void *argument, int thread, int64_t begin, int64_t end)
     job->end_cell[thread] = end;
     for (int64_t i = begin; i < end && !grvi_first_error_is_set(job->error); i++)
         grvi_first_error_note(job->error, i,
-                              encode_cell(job, i, job->scratches[thread], job->parts[thread], job->part_start[thread]));
+                              encode_cell(job, i, job->scratches[thread], job->parts[thread],
+                                          job->part_start[thread]));
 }
 
 /* Appends the parts of the other threads to the first, and makes the offsets count from the start of the shard. */
-static grv_status join_parts(const shard_job *job, int n_threads, int64_t shard_start, grvi_buffer *out)
+static grv_status join_parts(const shard_job *job, int n_threads, int64_t shard_start,
+                             grvi_buffer *out)
 {
     int64_t total = out->n;
     for (int t = 1; t < n_threads; t++) total += job->parts[t]->n;
@@ -160,7 +171,8 @@ static grv_status join_parts(const shard_job *job, int n_threads, int64_t shard_
         const int64_t base = t == 0 ? job->part_start[0] : out->n;
         if (t > 0) GRV_TRY(grvi_buffer_append(out, job->parts[t]->data, job->parts[t]->n));
         for (int64_t i = job->first_cell[t]; i < job->end_cell[t]; i++) {
-            if (!grvi_shard_entry_is_empty(&job->entries[i])) job->entries[i].offset += (uint64_t)(base - shard_start);
+            if (!grvi_shard_entry_is_empty(&job->entries[i]))
+                job->entries[i].offset += (uint64_t)(base - shard_start);
         }
     }
     return GRV_OK;
@@ -169,15 +181,18 @@ static grv_status join_parts(const shard_job *job, int n_threads, int64_t shard_
 enum { MAX_ENCODE_THREADS = 256 };
 
 /* Encodes all inner chunks into out, which ends at the first data byte. */
-static grv_status run_shard_job(shard_job *job, grvi_scratch *scratch, int n_threads, int64_t shard_start, grvi_buffer *out)
+static grv_status run_shard_job(shard_job *job, grvi_scratch *scratch, int n_threads,
+                                int64_t shard_start, grvi_buffer *out)
 {
     grv_status status = GRV_OK;
     grvi_scratch *scratches[MAX_ENCODE_THREADS] = {NULL};
     grvi_buffer *parts[MAX_ENCODE_THREADS] = {NULL};
-    int64_t part_start[MAX_ENCODE_THREADS] = {0}, first_cell[MAX_ENCODE_THREADS] = {0}, end_cell[MAX_ENCODE_THREADS] = {0};
+    int64_t part_start[MAX_ENCODE_THREADS] = {0}, first_cell[MAX_ENCODE_THREADS] = {0},
+            end_cell[MAX_ENCODE_THREADS] = {0};
     grvi_first_error error;
     const int64_t n_inner = job->chain->sharding->n_inner;
-    n_threads = (int)grvi_max_i64(1, grvi_min_i64(grvi_min_i64(n_threads, MAX_ENCODE_THREADS), n_inner));
+    n_threads =
+        (int)grvi_max_i64(1, grvi_min_i64(grvi_min_i64(n_threads, MAX_ENCODE_THREADS), n_inner));
     scratches[0] = scratch;
     parts[0] = out;
     part_start[0] = out->n;
@@ -201,19 +216,23 @@ done:
 }
 
 /* The index of the old shard, into the scratch; undoing byte codecs around a shard is left to chain_decode, which none but exotic files need. */
-static grv_status read_old_index(const grvi_chain *chain, grvi_scratch *scratch, int depth, const grvi_encode_input *input, shard_job *job)
+static grv_status read_old_index(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                                 const grvi_encode_input *input, shard_job *job)
 {
     int64_t offset = 0;
     grvi_buffer *const index = &scratch->entries[depth][0];
     GRV_TRY(grvi_shard_index_place(chain->sharding, input->n_old, &offset));
-    GRV_TRY(grvi_buffer_reserve(index, chain->sharding->n_inner * (int64_t)sizeof(grvi_shard_entry)));
+    GRV_TRY(
+        grvi_buffer_reserve(index, chain->sharding->n_inner * (int64_t)sizeof(grvi_shard_entry)));
     job->old = input->old;
     job->old_entries = (const grvi_shard_entry *)(const void *)index->data;
-    return grvi_shard_index_decode(chain->sharding, input->old + offset, input->n_old, (grvi_shard_entry *)(void *)index->data);
+    return grvi_shard_index_decode(chain->sharding, input->old + offset, input->n_old,
+                                   (grvi_shard_entry *)(void *)index->data);
 }
 
-static grv_status encode_shard(const grvi_chain *chain, grvi_scratch *scratch, int depth, int n_threads, const grvi_encode_input *input,
-                               grvi_buffer *out, bool *empty)
+static grv_status encode_shard(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                               int n_threads, const grvi_encode_input *input, grvi_buffer *out,
+                               bool *empty)
 {
     const grvi_sharding *const sharding = chain->sharding;
     const int64_t shard_start = out->n;
@@ -231,22 +250,27 @@ static grv_status encode_shard(const grvi_chain *chain, grvi_scratch *scratch, i
     }
     GRV_TRY(run_shard_job(&job, scratch, n_threads, shard_start, out));
     *empty = true;
-    for (int64_t i = 0; i < sharding->n_inner && *empty; i++) *empty = grvi_shard_entry_is_empty(&job.entries[i]);
+    for (int64_t i = 0; i < sharding->n_inner && *empty; i++)
+        *empty = grvi_shard_entry_is_empty(&job.entries[i]);
     if (*empty) {
         out->n = shard_start;
         return GRV_OK;
     }
     GRV_TRY(grvi_buffer_reserve(out, out->n + sharding->index_bytes));
-    grvi_shard_index_encode(sharding, job.entries, out->data + (sharding->index_at_start ? shard_start : out->n));
+    grvi_shard_index_encode(sharding, job.entries,
+                            out->data + (sharding->index_at_start ? shard_start : out->n));
     if (!sharding->index_at_start) out->n += sharding->index_bytes;
     return GRV_OK;
 }
 
-grv_status grvi_chain_encode(const grvi_chain *chain, grvi_scratch *scratch, int depth, int n_threads, const grvi_encode_input *input,
-                             grvi_buffer *out, bool *empty)
+grv_status grvi_chain_encode(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                             int n_threads, const grvi_encode_input *input, grvi_buffer *out,
+                             bool *empty)
 {
     GRV_ASSERT(depth < GRVI_MAX_DEPTH);
     if (chain->sharding == NULL) return encode_bytes(chain, scratch, depth, input, out, empty);
-    if (grvi_chain_is_plain_shard(chain)) return encode_shard(chain, scratch, depth, n_threads, input, out, empty);
-    GRV_FAIL(GRV_E_UNSUPPORTED, "writing shards that have a codec after sharding_indexed ('%s')", chain->codecs[0].class->name);
+    if (grvi_chain_is_plain_shard(chain))
+        return encode_shard(chain, scratch, depth, n_threads, input, out, empty);
+    GRV_FAIL(GRV_E_UNSUPPORTED, "writing shards that have a codec after sharding_indexed ('%s')",
+             chain->codecs[0].class->name);
 }

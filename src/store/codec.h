@@ -32,11 +32,11 @@ struct grvi_codec_class {
     /* most bytes that encoding n bytes gives; -1 if n is more than the codec takes */
     int64_t (*bound)(int64_t n);
     /* out has room for bound(n_in) bytes */
-    grv_status (*encode)(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in, int64_t n_in, uint8_t *out,
-                         int64_t capacity, int64_t *n_out);
+    grv_status (*encode)(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                         int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out);
     /* refuses input that decodes to more than `capacity` bytes. NULL: the codec is a trailer, see `check` */
-    grv_status (*decode)(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in, int64_t n_in, uint8_t *out,
-                         int64_t capacity, int64_t *n_out);
+    grv_status (*decode)(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                         int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out);
     /* for codecs that leave the data as they are and append to them: verifies, and tells how much is data */
     grv_status (*check)(const uint8_t *in, int64_t n_in, int64_t *n_data);
 };
@@ -50,7 +50,7 @@ void grvi_codec_state_fini(grvi_codec_state *state);
 void grvi_codec_zstd_fini(grvi_codec_state *state);
 
 /* Optional integer member of a configuration within [low, high]; *value keeps its default if absent. */
-grv_status grvi_codec_integer(const grvi_json *configuration, const char *codec, const char *key, int64_t low, int64_t high,
-                              int64_t *value) GRV_MUST_CHECK;
+grv_status grvi_codec_integer(const grvi_json *configuration, const char *codec, const char *key,
+                              int64_t low, int64_t high, int64_t *value) GRV_MUST_CHECK;
 
 #endif

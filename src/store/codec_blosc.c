@@ -6,24 +6,32 @@
 
 #include "store/codec.h"
 
-static const char *const shuffles[] = {"noshuffle", "shuffle", "bitshuffle"}; /* index = Blosc's number */
+static const char *const shuffles[] = {"noshuffle", "shuffle",
+                                       "bitshuffle"}; /* index = Blosc's number */
 
 static grv_status blosc_parse(const grvi_json *configuration, grvi_codec *codec)
 {
     int64_t level = 5, item_bytes = codec->item_bytes, block_bytes = 0;
     GRV_TRY(grvi_codec_integer(configuration, "blosc", "clevel", 0, 9, &level));
     GRV_TRY(grvi_codec_integer(configuration, "blosc", "typesize", 1, INT32_MAX, &item_bytes));
-    GRV_TRY(grvi_codec_integer(configuration, "blosc", "blocksize", 0, BLOSC_MAX_BUFFERSIZE, &block_bytes));
-    const grvi_json *const compressor_node = grvi_json_get(configuration, "cname"), *const shuffle_node = grvi_json_get(configuration, "shuffle");
-    const char *const compressor = compressor_node != NULL ? grvi_json_as_string(compressor_node) : "lz4";
-    const char *const shuffle = shuffle_node != NULL ? grvi_json_as_string(shuffle_node) : "noshuffle";
-    GRV_CHECK(compressor != NULL && strlen(compressor) < sizeof codec->compressor && blosc_compname_to_compcode(compressor) >= 0,
-              GRV_E_UNSUPPORTED, "codec 'blosc': cname '%.32s' is not known", compressor != NULL ? compressor : "(not a string)");
+    GRV_TRY(grvi_codec_integer(configuration, "blosc", "blocksize", 0, BLOSC_MAX_BUFFERSIZE,
+                               &block_bytes));
+    const grvi_json *const compressor_node = grvi_json_get(configuration, "cname"),
+                           *const shuffle_node = grvi_json_get(configuration, "shuffle");
+    const char *const compressor =
+        compressor_node != NULL ? grvi_json_as_string(compressor_node) : "lz4";
+    const char *const shuffle =
+        shuffle_node != NULL ? grvi_json_as_string(shuffle_node) : "noshuffle";
+    GRV_CHECK(compressor != NULL && strlen(compressor) < sizeof codec->compressor &&
+                  blosc_compname_to_compcode(compressor) >= 0,
+              GRV_E_UNSUPPORTED, "codec 'blosc': cname '%.32s' is not known",
+              compressor != NULL ? compressor : "(not a string)");
     codec->shuffle = -1;
     for (int i = 0; i < 3; i++) {
         if (shuffle != NULL && strcmp(shuffle, shuffles[i]) == 0) codec->shuffle = i;
     }
-    GRV_CHECK(codec->shuffle >= 0, GRV_E_FORMAT, "codec 'blosc': shuffle must be noshuffle, shuffle or bitshuffle");
+    GRV_CHECK(codec->shuffle >= 0, GRV_E_FORMAT,
+              "codec 'blosc': shuffle must be noshuffle, shuffle or bitshuffle");
     codec->level = (int)level;
     codec->item_bytes = item_bytes;
     codec->block_bytes = block_bytes;
@@ -31,21 +39,26 @@ static grv_status blosc_parse(const grvi_json *configuration, grvi_codec *codec)
     return GRV_OK;
 }
 
-static int64_t blosc_bound(int64_t n) { return n > BLOSC_MAX_BUFFERSIZE ? -1 : n + BLOSC_MAX_OVERHEAD; }
+static int64_t blosc_bound(int64_t n)
+{
+    return n > BLOSC_MAX_BUFFERSIZE ? -1 : n + BLOSC_MAX_OVERHEAD;
+}
 
-static grv_status blosc_encode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in, int64_t n_in, uint8_t *out,
-                               int64_t capacity, int64_t *n_out)
+static grv_status blosc_encode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                               int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
 {
     (void)state;
-    const int result = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->item_bytes, (size_t)n_in, in, out,
-                                          (size_t)capacity, codec->compressor, (size_t)codec->block_bytes, 1);
-    GRV_CHECK(result > 0, GRV_E_IO, "blosc: compressing %lld bytes failed (error %d)", (long long)n_in, result);
+    const int result = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->item_bytes,
+                                          (size_t)n_in, in, out, (size_t)capacity,
+                                          codec->compressor, (size_t)codec->block_bytes, 1);
+    GRV_CHECK(result > 0, GRV_E_IO, "blosc: compressing %lld bytes failed (error %d)",
+              (long long)n_in, result);
     *n_out = result;
     return GRV_OK;
 }
 
-static grv_status blosc_decode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in, int64_t n_in, uint8_t *out,
-                               int64_t capacity, int64_t *n_out)
+static grv_status blosc_decode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                               int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
 {
     (void)codec;
     (void)state;
@@ -53,13 +66,15 @@ static grv_status blosc_decode(const grvi_codec *codec, grvi_codec_state *state,
     /* the decompressor trusts the header; this call is what makes it safe */
     GRV_CHECK(blosc_cbuffer_validate(in, (size_t)n_in, &n_decoded) == 0, GRV_E_FORMAT,
               "blosc: the header does not fit the %lld bytes that are there", (long long)n_in);
-    GRV_CHECK((int64_t)n_decoded <= capacity, GRV_E_FORMAT, "blosc: at most %lld bytes expected, the header says %zu",
-              (long long)capacity, n_decoded);
+    GRV_CHECK((int64_t)n_decoded <= capacity, GRV_E_FORMAT,
+              "blosc: at most %lld bytes expected, the header says %zu", (long long)capacity,
+              n_decoded);
     const int result = n_decoded == 0 ? 0 : blosc_decompress_ctx(in, out, (size_t)capacity, 1);
-    GRV_CHECK(result >= 0 && (size_t)result == n_decoded, GRV_E_FORMAT, "blosc: broken data in %lld bytes (error %d)",
-              (long long)n_in, result);
+    GRV_CHECK(result >= 0 && (size_t)result == n_decoded, GRV_E_FORMAT,
+              "blosc: broken data in %lld bytes (error %d)", (long long)n_in, result);
     *n_out = result;
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_blosc = {"blosc", blosc_parse, blosc_bound, blosc_encode, blosc_decode, NULL};
+const grvi_codec_class grvi_codec_blosc = {"blosc",      blosc_parse,  blosc_bound,
+                                           blosc_encode, blosc_decode, NULL};

@@ -18,7 +18,10 @@ static grv_status gzip_parse(const grvi_json *configuration, grvi_codec *codec)
 }
 
 /* deflate's worst case is stored blocks, plus wrapper */
-static int64_t gzip_bound(int64_t n) { return n > (int64_t)1 << 62 ? -1 : n + (n >> 12) + (n >> 14) + (n >> 25) + 64; }
+static int64_t gzip_bound(int64_t n)
+{
+    return n > (int64_t)1 << 62 ? -1 : n + (n >> 12) + (n >> 14) + (n >> 25) + 64;
+}
 
 /* hands the next stretch of both sides to zlib */
 static void feed(z_stream *z, const uint8_t *in, int64_t n_in, uint8_t *out, int64_t capacity)
@@ -29,14 +32,15 @@ static void feed(z_stream *z, const uint8_t *in, int64_t n_in, uint8_t *out, int
     z->avail_out = (uInt)grvi_min_i64(capacity, step_bytes);
 }
 
-static grv_status gzip_encode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in, int64_t n_in, uint8_t *out,
-                              int64_t capacity, int64_t *n_out)
+static grv_status gzip_encode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                              int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
 {
     (void)state;
     z_stream z;
     memset(&z, 0, sizeof z);
-    GRV_CHECK(deflateInit2(&z, codec->level, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) == Z_OK, GRV_E_NOMEM,
-              "gzip: no memory for a compressor");
+    GRV_CHECK(deflateInit2(&z, codec->level, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) ==
+                  Z_OK,
+              GRV_E_NOMEM, "gzip: no memory for a compressor");
     int64_t consumed = 0, produced = 0;
     int result = Z_OK;
     while (result == Z_OK) {
@@ -47,19 +51,21 @@ static grv_status gzip_encode(const grvi_codec *codec, grvi_codec_state *state, 
         produced += room - z.avail_out;
     }
     (void)deflateEnd(&z);
-    GRV_CHECK(result == Z_STREAM_END, GRV_E_IO, "gzip: compressing %lld bytes failed (zlib error %d)", (long long)n_in, result);
+    GRV_CHECK(result == Z_STREAM_END, GRV_E_IO,
+              "gzip: compressing %lld bytes failed (zlib error %d)", (long long)n_in, result);
     *n_out = produced;
     return GRV_OK;
 }
 
-static grv_status gzip_decode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in, int64_t n_in, uint8_t *out,
-                              int64_t capacity, int64_t *n_out)
+static grv_status gzip_decode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                              int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
 {
     (void)codec;
     (void)state;
     z_stream z;
     memset(&z, 0, sizeof z);
-    GRV_CHECK(inflateInit2(&z, GZIP_WINDOW) == Z_OK, GRV_E_NOMEM, "gzip: no memory for a decompressor");
+    GRV_CHECK(inflateInit2(&z, GZIP_WINDOW) == Z_OK, GRV_E_NOMEM,
+              "gzip: no memory for a decompressor");
     int64_t consumed = 0, produced = 0;
     int result = Z_OK;
     while (result == Z_OK) {
@@ -68,13 +74,16 @@ static grv_status gzip_decode(const grvi_codec *codec, grvi_codec_state *state, 
         result = inflate(&z, Z_NO_FLUSH);
         consumed += given - z.avail_in;
         produced += room - z.avail_out;
-        if (result == Z_STREAM_END && consumed < n_in) result = inflateReset(&z); /* another member follows */
+        if (result == Z_STREAM_END && consumed < n_in)
+            result = inflateReset(&z); /* another member follows */
     }
     (void)inflateEnd(&z);
-    GRV_CHECK(result == Z_STREAM_END, GRV_E_FORMAT, "gzip: broken after %lld of %lld bytes, %lld decoded into at most %lld",
+    GRV_CHECK(result == Z_STREAM_END, GRV_E_FORMAT,
+              "gzip: broken after %lld of %lld bytes, %lld decoded into at most %lld",
               (long long)consumed, (long long)n_in, (long long)produced, (long long)capacity);
     *n_out = produced;
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_gzip = {"gzip", gzip_parse, gzip_bound, gzip_encode, gzip_decode, NULL};
+const grvi_codec_class grvi_codec_gzip = {"gzip",      gzip_parse,  gzip_bound,
+                                          gzip_encode, gzip_decode, NULL};

@@ -5,11 +5,16 @@
 #include "grove/core.h"
 #include "store/index_cache.h"
 
-static int64_t cost(const grvi_shard_index *index) { return index->n_bytes + (int64_t)sizeof *index; }
-
-static grvi_shard_index **bucket_of(grvi_index_cache *cache, uint64_t array_id, int64_t object_number)
+static int64_t cost(const grvi_shard_index *index)
 {
-    const uint64_t mixed = (array_id * 0x9e3779b97f4a7c15U) ^ ((uint64_t)object_number * 0xbf58476d1ce4e5b9U);
+    return index->n_bytes + (int64_t)sizeof *index;
+}
+
+static grvi_shard_index **bucket_of(grvi_index_cache *cache, uint64_t array_id,
+                                    int64_t object_number)
+{
+    const uint64_t mixed =
+        (array_id * 0x9e3779b97f4a7c15U) ^ ((uint64_t)object_number * 0xbf58476d1ce4e5b9U);
     return &cache->buckets[(mixed >> 32) % GRVI_INDEX_BUCKETS];
 }
 
@@ -31,7 +36,9 @@ static void link_newest(grvi_index_cache *cache, grvi_shard_index *index)
 static grvi_shard_index **find(grvi_index_cache *cache, uint64_t array_id, int64_t object_number)
 {
     grvi_shard_index **place = bucket_of(cache, array_id, object_number);
-    while (*place != NULL && ((*place)->array_id != array_id || (*place)->object_number != object_number)) place = &(*place)->chained;
+    while (*place != NULL &&
+           ((*place)->array_id != array_id || (*place)->object_number != object_number))
+        place = &(*place)->chained;
     return place;
 }
 
@@ -53,15 +60,18 @@ void grvi_index_cache_init(grvi_index_cache *cache, int64_t max_bytes)
 
 void grvi_index_cache_fini(grvi_index_cache *cache)
 {
-    while (cache->oldest != NULL) drop(cache, find(cache, cache->oldest->array_id, cache->oldest->object_number));
+    while (cache->oldest != NULL)
+        drop(cache, find(cache, cache->oldest->array_id, cache->oldest->object_number));
     (void)pthread_mutex_destroy(&cache->lock);
 }
 
-grvi_shard_index *grvi_index_cache_get(grvi_index_cache *cache, uint64_t array_id, int64_t object_number, const uint64_t identity[3])
+grvi_shard_index *grvi_index_cache_get(grvi_index_cache *cache, uint64_t array_id,
+                                       int64_t object_number, const uint64_t identity[3])
 {
     (void)pthread_mutex_lock(&cache->lock);
     grvi_shard_index *index = *find(cache, array_id, object_number);
-    if (index != NULL && memcmp(index->identity, identity, sizeof index->identity) != 0) index = NULL;
+    if (index != NULL && memcmp(index->identity, identity, sizeof index->identity) != 0)
+        index = NULL;
     if (index != NULL) {
         unlink_age(cache, index);
         link_newest(cache, index);

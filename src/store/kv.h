@@ -24,7 +24,8 @@ typedef struct grvi_kv_class {
     /* *found = false and GRV_OK if the key is absent */
     grv_status (*open_object)(grvi_kv *kv, const char *key, grvi_object *object, bool *found);
     /* exactly n bytes from offset, or an error that says how many there were */
-    grv_status (*read_object)(grvi_kv *kv, const grvi_object *object, const char *key, int64_t offset, int64_t n, void *out);
+    grv_status (*read_object)(grvi_kv *kv, const grvi_object *object, const char *key,
+                              int64_t offset, int64_t n, void *out);
     void (*close_object)(grvi_kv *kv, grvi_object *object);
     /* atomic publication */
     grv_status (*put)(grvi_kv *kv, const char *key, const void *data, int64_t n);
@@ -42,14 +43,16 @@ struct grvi_kv {
 };
 
 /* Back end on a folder; made if `create`, else GRV_E_NOT_FOUND when absent. */
-grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv) GRV_MUST_CHECK;
+grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync,
+                             grvi_kv **kv) GRV_MUST_CHECK;
 void grvi_kv_destroy(grvi_kv **kv);
 
 /* Keys come from users and files: no empty, "." or ".." names, no leading or trailing slash, no backslash or control character. */
 grv_status grvi_kv_check_key(const char *key) GRV_MUST_CHECK;
 
 /* The whole value, NUL-terminated one past its end; *data = NULL if the key is absent. Free with grv_free. */
-grv_status grvi_kv_get(grvi_kv *kv, const char *key, int64_t max_bytes, char **data, int64_t *n) GRV_MUST_CHECK;
+grv_status grvi_kv_get(grvi_kv *kv, const char *key, int64_t max_bytes, char **data,
+                       int64_t *n) GRV_MUST_CHECK;
 grv_status grvi_kv_exists(grvi_kv *kv, const char *key, bool *exists) GRV_MUST_CHECK;
 
 #endif

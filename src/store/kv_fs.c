@@ -26,7 +26,8 @@ typedef struct kv_fs {
 static grv_status path_of(const kv_fs *fs, const char *key, char path[PATH_BYTES])
 {
     const int n = snprintf(path, PATH_BYTES, key[0] != '\0' ? "%s/%s" : "%s", fs->root, key);
-    GRV_CHECK(n > 0 && n < PATH_BYTES, GRV_E_ARG, "path of '%s' is longer than %d bytes", key, PATH_BYTES - 1);
+    GRV_CHECK(n > 0 && n < PATH_BYTES, GRV_E_ARG, "path of '%s' is longer than %d bytes", key,
+              PATH_BYTES - 1);
     return GRV_OK;
 }
 
@@ -43,22 +44,27 @@ static grv_status fs_open(grvi_kv *kv, const char *key, grvi_object *object, boo
         (void)close(fd);
         GRV_FAIL(GRV_E_IO, "%s is not a regular file", path);
     }
-    const uint64_t time_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000U + (uint64_t)info.st_mtim.tv_nsec;
-    *object = (grvi_object){info.st_size, {(uint64_t)info.st_size, time_ns, (uint64_t)info.st_ino}, fd};
+    const uint64_t time_ns =
+        (uint64_t)info.st_mtim.tv_sec * 1000000000U + (uint64_t)info.st_mtim.tv_nsec;
+    *object =
+        (grvi_object){info.st_size, {(uint64_t)info.st_size, time_ns, (uint64_t)info.st_ino}, fd};
     *found = true;
     return GRV_OK;
 }
 
-static grv_status fs_read(grvi_kv *kv, const grvi_object *object, const char *key, int64_t offset, int64_t n, void *out)
+static grv_status fs_read(grvi_kv *kv, const grvi_object *object, const char *key, int64_t offset,
+                          int64_t n, void *out)
 {
     (void)kv;
     int64_t done = 0;
     while (done < n) {
-        const ssize_t k = pread(object->handle, (char *)out + done, (size_t)(n - done), (off_t)(offset + done));
+        const ssize_t k =
+            pread(object->handle, (char *)out + done, (size_t)(n - done), (off_t)(offset + done));
         if (k < 0 && errno == EINTR) continue;
-        GRV_CHECK(k >= 0, GRV_E_IO, "read %s at byte %lld: %s", key, (long long)(offset + done), strerror(errno));
-        GRV_CHECK(k > 0, GRV_E_IO, "%s: %lld bytes expected from byte %lld, %lld read", key, (long long)n, (long long)offset,
-                  (long long)done);
+        GRV_CHECK(k >= 0, GRV_E_IO, "read %s at byte %lld: %s", key, (long long)(offset + done),
+                  strerror(errno));
+        GRV_CHECK(k > 0, GRV_E_IO, "%s: %lld bytes expected from byte %lld, %lld read", key,
+                  (long long)n, (long long)offset, (long long)done);
         done += k;
     }
     return GRV_OK;
@@ -99,7 +105,8 @@ static grv_status fs_remove(grvi_kv *kv, const char *key)
 {
     char path[PATH_BYTES];
     GRV_TRY(path_of((kv_fs *)kv, key, path));
-    GRV_CHECK(unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR, GRV_E_IO, "remove %s: %s", path, strerror(errno));
+    GRV_CHECK(unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR, GRV_E_IO, "remove %s: %s",
+              path, strerror(errno));
     return GRV_OK;
 }
 
@@ -111,7 +118,8 @@ static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
     DIR *const folder = opendir(path);
     if (folder == NULL && (errno == ENOENT || errno == ENOTDIR)) return GRV_OK;
     GRV_CHECK(folder != NULL, GRV_E_IO, "list %s: %s", path, strerror(errno));
-    for (const struct dirent *entry = readdir(folder); entry != NULL && status == GRV_OK; entry = readdir(folder)) {
+    for (const struct dirent *entry = readdir(folder); entry != NULL && status == GRV_OK;
+         entry = readdir(folder)) {
         struct stat info;
         if (entry->d_name[0] == '.' || strstr(entry->d_name, ".partial") != NULL) continue;
         if (fstatat(dirfd(folder), entry->d_name, &info, 0) != 0) continue; /* removed meanwhile */
@@ -140,7 +148,8 @@ static void fs_destroy(grvi_kv *kv)
     grv_free(fs);
 }
 
-static const grvi_kv_class fs_class = {fs_open, fs_read, fs_close, fs_put, fs_remove, fs_list, fs_commit, fs_destroy};
+static const grvi_kv_class fs_class = {fs_open,   fs_read, fs_close,  fs_put,
+                                       fs_remove, fs_list, fs_commit, fs_destroy};
 
 grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv)
 {
@@ -150,7 +159,8 @@ grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync,
     GRV_CHECK(root[0] != '\0', GRV_E_ARG, "the path of a store is empty");
     if (create) GRV_TRY(grvi_fs_make_directory(root));
     GRV_CHECK(grvi_fs_exists(root), GRV_E_NOT_FOUND, "no store at %s: no such folder", root);
-    GRV_CHECK(grvi_fs_is_directory(root), GRV_E_UNSUPPORTED, "%s is a file; a store on a file system is a folder", root);
+    GRV_CHECK(grvi_fs_is_directory(root), GRV_E_UNSUPPORTED,
+              "%s is a file; a store on a file system is a folder", root);
     GRV_TRY(GRVI_CALLOC(&fs, 1));
     fs->base.class = &fs_class;
     fs->sync = sync;

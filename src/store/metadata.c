@@ -25,7 +25,9 @@ static grv_status refuse_v2(grvi_kv *kv, const char *path)
         bool exists = false;
         GRV_TRY_GOTO(key_of(path, names[i], &key));
         GRV_TRY_GOTO(grvi_kv_exists(kv, key.data, &exists));
-        GRV_CHECK_GOTO(!exists, GRV_E_UNSUPPORTED, "'%s' is Zarr version 2 (%s); only version 3 (zarr.json) is read", path[0] != '\0' ? path : "/", names[i]);
+        GRV_CHECK_GOTO(!exists, GRV_E_UNSUPPORTED,
+                       "'%s' is Zarr version 2 (%s); only version 3 (zarr.json) is read",
+                       path[0] != '\0' ? path : "/", names[i]);
     }
 done:
     grvi_text_fini(&key);
@@ -35,17 +37,21 @@ done:
 static grv_status kind_of(const grvi_json *document, const char *path, grv_node_kind *kind)
 {
     int64_t version = 0;
-    GRV_CHECK(grvi_json_kind_of(document) == GRVI_JSON_OBJECT, GRV_E_FORMAT, "'%s': zarr.json is no JSON object", path);
-    GRV_CHECK(grvi_json_as_i64(grvi_json_get(document, "zarr_format"), &version) && version == 3, GRV_E_UNSUPPORTED,
-              "'%s': zarr_format 3 expected, found %lld", path, (long long)version);
+    GRV_CHECK(grvi_json_kind_of(document) == GRVI_JSON_OBJECT, GRV_E_FORMAT,
+              "'%s': zarr.json is no JSON object", path);
+    GRV_CHECK(grvi_json_as_i64(grvi_json_get(document, "zarr_format"), &version) && version == 3,
+              GRV_E_UNSUPPORTED, "'%s': zarr_format 3 expected, found %lld", path,
+              (long long)version);
     const char *const type = grvi_json_as_string(grvi_json_get(document, "node_type"));
-    GRV_CHECK(type != NULL && (strcmp(type, "array") == 0 || strcmp(type, "group") == 0), GRV_E_FORMAT,
-              "'%s': node_type must be array or group, found '%.32s'", path, type != NULL ? type : "(nothing)");
+    GRV_CHECK(type != NULL && (strcmp(type, "array") == 0 || strcmp(type, "group") == 0),
+              GRV_E_FORMAT, "'%s': node_type must be array or group, found '%.32s'", path,
+              type != NULL ? type : "(nothing)");
     *kind = type[0] == 'a' ? GRV_NODE_ARRAY : GRV_NODE_GROUP;
     return GRV_OK;
 }
 
-grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **document, grv_node_kind *kind)
+grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **document,
+                              grv_node_kind *kind)
 {
     grv_status status = GRV_OK;
     grvi_text key = {0};
@@ -80,13 +86,16 @@ static grv_status keep_string(grvi_metadata *m, const char *text, const char **k
     return GRV_OK;
 }
 
-static grv_status read_lengths(const grvi_json *list, const char *what, const char *key, int rank, int64_t low, int64_t *out)
+static grv_status read_lengths(const grvi_json *list, const char *what, const char *key, int rank,
+                               int64_t low, int64_t *out)
 {
-    GRV_CHECK(grvi_json_kind_of(list) == GRVI_JSON_ARRAY && grvi_json_length(list) == rank, GRV_E_FORMAT,
-              "'%s': %s must be a list of %d lengths", what, key, rank);
+    GRV_CHECK(grvi_json_kind_of(list) == GRVI_JSON_ARRAY && grvi_json_length(list) == rank,
+              GRV_E_FORMAT, "'%s': %s must be a list of %d lengths", what, key, rank);
     for (int i = 0; i < rank; i++)
-        GRV_CHECK(grvi_json_as_i64(grvi_json_at(list, i), &out[i]) && out[i] >= low && out[i] <= GRVI_MAX_LENGTH, GRV_E_FORMAT,
-                  "'%s': %s[%d] must be an integer from %lld to 2^60", what, key, i, (long long)low);
+        GRV_CHECK(grvi_json_as_i64(grvi_json_at(list, i), &out[i]) && out[i] >= low &&
+                      out[i] <= GRVI_MAX_LENGTH,
+                  GRV_E_FORMAT, "'%s': %s[%d] must be an integer from %lld to 2^60", what, key, i,
+                  (long long)low);
     return GRV_OK;
 }
 
@@ -95,7 +104,8 @@ static grv_status read_type(const grvi_json *node, const char *what, grv_store_t
     const char *name = grvi_json_as_string(node);
     if (name == NULL) name = grvi_json_as_string(grvi_json_get(node, "name"));
     GRV_CHECK(name != NULL, GRV_E_FORMAT, "'%s': data_type is missing", what);
-    GRV_CHECK(grvi_store_type_from_name(name, type), GRV_E_UNSUPPORTED, "'%s': data type '%.64s' is not supported", what, name);
+    GRV_CHECK(grvi_store_type_from_name(name, type), GRV_E_UNSUPPORTED,
+              "'%s': data type '%.64s' is not supported", what, name);
     return GRV_OK;
 }
 
@@ -103,22 +113,27 @@ static grv_status read_grid(const grvi_json *node, const char *what, int rank, i
 {
     const char *const name = grvi_json_as_string(grvi_json_get(node, "name"));
     GRV_CHECK(name != NULL, GRV_E_FORMAT, "'%s': chunk_grid has no name", what);
-    GRV_CHECK(strcmp(name, "regular") == 0, GRV_E_UNSUPPORTED, "'%s': chunk grid '%.64s' is not supported", what, name);
-    return read_lengths(grvi_json_get(grvi_json_get(node, "configuration"), "chunk_shape"), what, "chunk_shape", rank, 1, chunk_shape);
+    GRV_CHECK(strcmp(name, "regular") == 0, GRV_E_UNSUPPORTED,
+              "'%s': chunk grid '%.64s' is not supported", what, name);
+    return read_lengths(grvi_json_get(grvi_json_get(node, "configuration"), "chunk_shape"), what,
+                        "chunk_shape", rank, 1, chunk_shape);
 }
 
 static grv_status read_key_encoding(const grvi_json *node, const char *what, grvi_metadata *m)
 {
     const char *name = grvi_json_as_string(node);
-    const grvi_json *const separator_node = grvi_json_get(grvi_json_get(node, "configuration"), "separator");
+    const grvi_json *const separator_node =
+        grvi_json_get(grvi_json_get(node, "configuration"), "separator");
     if (name == NULL) name = grvi_json_as_string(grvi_json_get(node, "name"));
     GRV_CHECK(name != NULL, GRV_E_FORMAT, "'%s': chunk_key_encoding is missing", what);
     m->desc.keys_v2 = strcmp(name, "v2") == 0;
-    GRV_CHECK(m->desc.keys_v2 || strcmp(name, "default") == 0, GRV_E_UNSUPPORTED, "'%s': chunk key encoding '%.64s' is not supported",
-              what, name);
-    const char *const separator = separator_node != NULL ? grvi_json_as_string(separator_node) : m->desc.keys_v2 ? "." : "/";
-    GRV_CHECK(separator != NULL && (strcmp(separator, ".") == 0 || strcmp(separator, "/") == 0), GRV_E_FORMAT,
-              "'%s': chunk key separator must be '.' or '/'", what);
+    GRV_CHECK(m->desc.keys_v2 || strcmp(name, "default") == 0, GRV_E_UNSUPPORTED,
+              "'%s': chunk key encoding '%.64s' is not supported", what, name);
+    const char *const separator = separator_node != NULL ? grvi_json_as_string(separator_node)
+                                  : m->desc.keys_v2      ? "."
+                                                         : "/";
+    GRV_CHECK(separator != NULL && (strcmp(separator, ".") == 0 || strcmp(separator, "/") == 0),
+              GRV_E_FORMAT, "'%s': chunk key separator must be '.' or '/'", what);
     m->separator = separator[0];
     return GRV_OK;
 }
@@ -126,12 +141,13 @@ static grv_status read_key_encoding(const grvi_json *node, const char *what, grv
 static grv_status read_dimension_names(const grvi_json *list, const char *what, grvi_metadata *m)
 {
     if (list == NULL) return GRV_OK;
-    GRV_CHECK(grvi_json_length(list) == m->desc.rank && grvi_json_kind_of(list) == GRVI_JSON_ARRAY, GRV_E_FORMAT,
-              "'%s': dimension_names must be a list of %d names", what, m->desc.rank);
+    GRV_CHECK(grvi_json_length(list) == m->desc.rank && grvi_json_kind_of(list) == GRVI_JSON_ARRAY,
+              GRV_E_FORMAT, "'%s': dimension_names must be a list of %d names", what, m->desc.rank);
     for (int i = 0; i < m->desc.rank; i++) {
         const grvi_json *const node = grvi_json_at(list, i);
         const char *const name = grvi_json_as_string(node);
-        GRV_CHECK(name != NULL || node == NULL, GRV_E_FORMAT, "'%s': dimension_names[%d] is neither a string nor null", what, i);
+        GRV_CHECK(name != NULL || node == NULL, GRV_E_FORMAT,
+                  "'%s': dimension_names[%d] is neither a string nor null", what, i);
         if (name != NULL) GRV_TRY(keep_string(m, name, &m->desc.dimension_names[i]));
     }
     return GRV_OK;
@@ -140,8 +156,9 @@ static grv_status read_dimension_names(const grvi_json *list, const char *what, 
 /* An unknown member must not be ignored unless it says that it may be. */
 static grv_status check_member(void *argument, const char *key, grvi_json *value)
 {
-    static const char *const known[] = {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
-                                        "fill_value", "codecs", "attributes", "dimension_names"};
+    static const char *const known[] = {
+        "zarr_format",        "node_type",  "shape",  "data_type",  "chunk_grid",
+        "chunk_key_encoding", "fill_value", "codecs", "attributes", "dimension_names"};
     bool must_understand = true;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(key, known[i]) == 0) return GRV_OK;
@@ -149,8 +166,11 @@ static grv_status check_member(void *argument, const char *key, grvi_json *value
     if (strcmp(key, "storage_transformers") == 0 && grvi_json_length(value) == 0 &&
         (value == NULL || grvi_json_kind_of(value) == GRVI_JSON_ARRAY))
         return GRV_OK;
-    if (grvi_json_as_bool(grvi_json_get(value, "must_understand"), &must_understand) && !must_understand) return GRV_OK;
-    GRV_FAIL(GRV_E_UNSUPPORTED, "'%s': metadata member '%.64s' is not supported", (const char *)argument, key);
+    if (grvi_json_as_bool(grvi_json_get(value, "must_understand"), &must_understand) &&
+        !must_understand)
+        return GRV_OK;
+    GRV_FAIL(GRV_E_UNSUPPORTED, "'%s': metadata member '%.64s' is not supported",
+             (const char *)argument, key);
 }
 
 /* Shapes of inner chunks are kept in stored order; the description shows them along the array's axes. */
@@ -158,13 +178,15 @@ static void describe_sharding(grvi_metadata *m)
 {
     const grvi_chain *const chain = m->chain;
     m->desc.sharded = chain->sharding != NULL;
-    for (int i = 0; i < chain->rank && m->desc.sharded; i++) m->desc.inner_shape[chain->order[i]] = chain->sharding->inner->shape[i];
+    for (int i = 0; i < chain->rank && m->desc.sharded; i++)
+        m->desc.inner_shape[chain->order[i]] = chain->sharding->inner->shape[i];
     const grvi_chain *leaf = chain;
     while (leaf->sharding != NULL) leaf = leaf->sharding->inner;
     m->desc.big_endian = leaf->big_endian;
 }
 
-grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what, int64_t max_chunk_bytes, grvi_metadata *m)
+grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what,
+                                     int64_t max_chunk_bytes, grvi_metadata *m)
 {
     grv_status status = GRV_OK;
     grvi_text codecs = {0};
@@ -173,19 +195,26 @@ grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what
     *desc = grv_array_desc_default();
     const grvi_json *const shape = grvi_json_get(document, "shape");
     GRV_TRY_GOTO(grvi_json_for_each(document, check_member, (void *)(uintptr_t)what));
-    GRV_CHECK_GOTO(grvi_json_kind_of(shape) == GRVI_JSON_ARRAY, GRV_E_FORMAT, "'%s': shape is missing or no list", what);
-    GRV_CHECK_GOTO(grvi_json_length(shape) <= GRVI_MAX_RANK, GRV_E_UNSUPPORTED, "'%s': %lld axes; at most %d are supported", what,
+    GRV_CHECK_GOTO(grvi_json_kind_of(shape) == GRVI_JSON_ARRAY, GRV_E_FORMAT,
+                   "'%s': shape is missing or no list", what);
+    GRV_CHECK_GOTO(grvi_json_length(shape) <= GRVI_MAX_RANK, GRV_E_UNSUPPORTED,
+                   "'%s': %lld axes; at most %d are supported", what,
                    (long long)grvi_json_length(shape), GRVI_MAX_RANK);
     desc->rank = (int)grvi_json_length(shape);
     GRV_TRY_GOTO(read_lengths(shape, what, "shape", desc->rank, 0, desc->shape));
     GRV_TRY_GOTO(read_type(grvi_json_get(document, "data_type"), what, &desc->type));
-    GRV_TRY_GOTO(read_grid(grvi_json_get(document, "chunk_grid"), what, desc->rank, desc->chunk_shape));
+    GRV_TRY_GOTO(
+        read_grid(grvi_json_get(document, "chunk_grid"), what, desc->rank, desc->chunk_shape));
     GRV_TRY_GOTO(read_key_encoding(grvi_json_get(document, "chunk_key_encoding"), what, m));
-    GRV_CHECK_GOTO(grvi_json_has(document, "fill_value"), GRV_E_FORMAT, "'%s': fill_value is missing", what);
-    GRV_TRY_GOTO(grvi_fill_from_json(grvi_json_get(document, "fill_value"), desc->type, what, &desc->fill));
+    GRV_CHECK_GOTO(grvi_json_has(document, "fill_value"), GRV_E_FORMAT,
+                   "'%s': fill_value is missing", what);
+    GRV_TRY_GOTO(
+        grvi_fill_from_json(grvi_json_get(document, "fill_value"), desc->type, what, &desc->fill));
     GRV_TRY_GOTO(read_dimension_names(grvi_json_get(document, "dimension_names"), what, m));
-    const grvi_chain_params params = {desc->rank, grv_store_type_bytes(desc->type), desc->fill, max_chunk_bytes, what};
-    GRV_TRY_GOTO(grvi_chain_create(grvi_json_get(document, "codecs"), desc->chunk_shape, &params, &m->chain));
+    const grvi_chain_params params = {desc->rank, grv_store_type_bytes(desc->type), desc->fill,
+                                      max_chunk_bytes, what};
+    GRV_TRY_GOTO(grvi_chain_create(grvi_json_get(document, "codecs"), desc->chunk_shape, &params,
+                                   &m->chain));
     describe_sharding(m);
     grvi_json_print(grvi_json_get(document, "codecs"), &codecs);
     GRV_TRY_GOTO(grvi_text_status(&codecs));
@@ -327,8 +356,10 @@ static void write_dimension_names(grvi_json_writer *w, const grv_array_desc *des
     grvi_json_key(w, "dimension_names");
     grvi_json_begin_array(w);
     for (int i = 0; i < desc->rank; i++) {
-        if (desc->dimension_names[i] != NULL) grvi_json_string(w, desc->dimension_names[i]);
-        else grvi_json_null(w);
+        if (desc->dimension_names[i] != NULL)
+            grvi_json_string(w, desc->dimension_names[i]);
+        else
+            grvi_json_null(w);
     }
     grvi_json_end_array(w);
 }
@@ -357,8 +388,10 @@ static grv_status end_document(grvi_json_writer *w, const char *attributes)
 grv_status grvi_metadata_make_array(const grv_array_desc *desc, grvi_text *out)
 {
     grvi_json_writer w = {.out = out, .pretty = true};
-    GRV_CHECK(desc->rank >= 0 && desc->rank <= GRVI_MAX_RANK, GRV_E_ARG, "an array has 0 to %d axes, %d asked for", GRVI_MAX_RANK, desc->rank);
-    GRV_CHECK(grv_store_type_bytes(desc->type) > 0, GRV_E_ARG, "no such element type: %d", (int)desc->type);
+    GRV_CHECK(desc->rank >= 0 && desc->rank <= GRVI_MAX_RANK, GRV_E_ARG,
+              "an array has 0 to %d axes, %d asked for", GRVI_MAX_RANK, desc->rank);
+    GRV_CHECK(grv_store_type_bytes(desc->type) > 0, GRV_E_ARG, "no such element type: %d",
+              (int)desc->type);
     begin_document(&w, "array");
     write_lengths(&w, "shape", desc->rank, desc->shape);
     grvi_json_key(&w, "data_type");
@@ -406,7 +439,9 @@ typedef struct member_copy {
 static grv_status copy_member(void *argument, const char *key, grvi_json *value)
 {
     member_copy *const copy = argument;
-    if (strcmp(key, "consolidated_metadata") == 0 || (copy->replace_attributes && strcmp(key, "attributes") == 0)) return GRV_OK;
+    if (strcmp(key, "consolidated_metadata") == 0 ||
+        (copy->replace_attributes && strcmp(key, "attributes") == 0))
+        return GRV_OK;
     copy->value.n = 0;
     grvi_json_print(value, &copy->value);
     GRV_TRY(grvi_text_status(&copy->value));
@@ -417,7 +452,8 @@ static grv_status copy_member(void *argument, const char *key, grvi_json *value)
 
 grv_status grvi_metadata_change(const grvi_json *document, const char *attributes, grvi_text *out)
 {
-    member_copy copy = {.w = {.out = out, .pretty = true}, .replace_attributes = attributes != NULL};
+    member_copy copy = {.w = {.out = out, .pretty = true},
+                        .replace_attributes = attributes != NULL};
     grvi_json_begin_object(&copy.w);
     grv_status status = grvi_json_for_each(document, copy_member, &copy);
     grvi_text_fini(&copy.value);

@@ -20,10 +20,13 @@ typedef struct grvi_metadata {
 
 /* Reads the document of the node at a path; *document = NULL (and GRVI_OK) if there is none. Zarr v2 is refused by name.
  * Free with grvi_json_free. */
-grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **document, grv_node_kind *kind) GRV_MUST_CHECK;
+grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **document,
+                              grv_node_kind *kind) GRV_MUST_CHECK;
 
 /* Resolves an array's document. what: the array's name in messages. */
-grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what, int64_t max_chunk_bytes, grvi_metadata *metadata) GRV_MUST_CHECK;
+grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what,
+                                     int64_t max_chunk_bytes,
+                                     grvi_metadata *metadata) GRV_MUST_CHECK;
 void grvi_metadata_fini(grvi_metadata *metadata);
 
 /* The document of a new array. */
@@ -31,7 +34,8 @@ grv_status grvi_metadata_make_array(const grv_array_desc *desc, grvi_text *out) 
 /* The document of a new group; attributes may be NULL. */
 grv_status grvi_metadata_make_group(const char *attributes, grvi_text *out) GRV_MUST_CHECK;
 /* A document with its attributes replaced (attributes != NULL) or its consolidated copy dropped (NULL); all else is kept. */
-grv_status grvi_metadata_change(const grvi_json *document, const char *attributes, grvi_text *out) GRV_MUST_CHECK;
+grv_status grvi_metadata_change(const grvi_json *document, const char *attributes,
+                                grvi_text *out) GRV_MUST_CHECK;
 /* Is this text a JSON object? */
 grv_status grvi_metadata_check_attributes(const char *attributes) GRV_MUST_CHECK;
 

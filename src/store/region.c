@@ -54,7 +54,8 @@ typedef struct merged_box {
 } merged_box;
 
 /* false if the box is empty */
-static bool merge_axes(int rank, const int64_t *count, int64_t item_bytes, const int64_t *a, const int64_t *b, merged_box *box)
+static bool merge_axes(int rank, const int64_t *count, int64_t item_bytes, const int64_t *a,
+                       const int64_t *b, merged_box *box)
 {
     int n = 0;
     for (int i = 0; i < rank; i++) {
@@ -106,7 +107,8 @@ static uint64_t reversed(uint64_t value, int64_t item_bytes)
     return __builtin_bswap64(value) >> (64 - 8 * item_bytes);
 }
 
-static void copy_row(int64_t n, int64_t item_bytes, bool swap, const uint8_t *in, int64_t in_stride, uint8_t *out, int64_t out_stride)
+static void copy_row(int64_t n, int64_t item_bytes, bool swap, const uint8_t *in, int64_t in_stride,
+                     uint8_t *out, int64_t out_stride)
 {
     if (!swap && in_stride == item_bytes && out_stride == item_bytes) {
         memcpy(out, in, (size_t)(n * item_bytes));
@@ -119,8 +121,9 @@ static void copy_row(int64_t n, int64_t item_bytes, bool swap, const uint8_t *in
     }
 }
 
-void grvi_region_copy(int rank, const int64_t *count, int64_t item_bytes, bool swap, const uint8_t *in, const int64_t *in_strides,
-                      uint8_t *out, const int64_t *out_strides)
+void grvi_region_copy(int rank, const int64_t *count, int64_t item_bytes, bool swap,
+                      const uint8_t *in, const int64_t *in_strides, uint8_t *out,
+                      const int64_t *out_strides)
 {
     merged_box box;
     if (!merge_axes(rank, count, item_bytes, in_strides, out_strides, &box)) return;
@@ -139,7 +142,8 @@ static void fill_row(int64_t n, int64_t item_bytes, uint64_t fill, uint8_t *out,
     for (int64_t i = 0; i < n; i++) memcpy(out + i * stride, &fill, (size_t)item_bytes);
 }
 
-void grvi_region_fill(int rank, const int64_t *count, int64_t item_bytes, uint64_t fill, uint8_t *out, const int64_t *strides)
+void grvi_region_fill(int rank, const int64_t *count, int64_t item_bytes, uint64_t fill,
+                      uint8_t *out, const int64_t *strides)
 {
     merged_box box;
     if (!merge_axes(rank, count, item_bytes, strides, strides, &box)) return;

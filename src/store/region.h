@@ -16,10 +16,12 @@ bool grvi_is_dense(int rank, const int64_t *shape, int64_t item_bytes, const int
 bool grvi_count_elements(int rank, const int64_t *shape, int64_t *n);
 
 /* out[...] = in[...], each element byte-reversed if swap; the boxes must not overlap. Item of 1, 2, 4 or 8 bytes. */
-void grvi_region_copy(int rank, const int64_t *count, int64_t item_bytes, bool swap, const uint8_t *in, const int64_t *in_strides,
-                      uint8_t *out, const int64_t *out_strides);
+void grvi_region_copy(int rank, const int64_t *count, int64_t item_bytes, bool swap,
+                      const uint8_t *in, const int64_t *in_strides, uint8_t *out,
+                      const int64_t *out_strides);
 /* out[...] = the pattern in the low bytes of fill */
-void grvi_region_fill(int rank, const int64_t *count, int64_t item_bytes, uint64_t fill, uint8_t *out, const int64_t *strides);
+void grvi_region_fill(int rank, const int64_t *count, int64_t item_bytes, uint64_t fill,
+                      uint8_t *out, const int64_t *strides);
 /* are all n dense elements equal to the pattern, bit by bit? */
 bool grvi_is_all_fill(const uint8_t *data, int64_t n, int64_t item_bytes, uint64_t fill);
 /* byte-reverses n dense elements */

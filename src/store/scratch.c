@@ -119,5 +119,6 @@ const char *grvi_reason(grv_status status)
 {
     const char *const message = grv_error_message(), *const prefix = grv_status_text(status);
     const size_t n = strlen(prefix);
-    return strncmp(message, prefix, n) == 0 && strncmp(message + n, ": ", 2) == 0 ? message + n + 2 : message;
+    return strncmp(message, prefix, n) == 0 && strncmp(message + n, ": ", 2) == 0 ? message + n + 2
+                                                                                  : message;
 }

@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "store/chain.h"
-#include "store/crc32c.h"
+#include "kernels/crc32c.h"
 
 enum { ENTRY_BYTES = 16 };
 
 grv_status grvi_shard_index_place(const grvi_sharding *sharding, int64_t n_shard, int64_t *offset)
 {
-    GRV_CHECK(n_shard >= sharding->index_bytes, GRV_E_FORMAT, "shard index: %lld bytes expected, the whole shard has %lld",
+    GRV_CHECK(n_shard >= sharding->index_bytes, GRV_E_FORMAT,
+              "shard index: %lld bytes expected, the whole shard has %lld",
               (long long)sharding->index_bytes, (long long)n_shard);
     *offset = sharding->index_at_start ? 0 : n_shard - sharding->index_bytes;
     return GRV_OK;
@@ -24,17 +25,21 @@ static uint64_t load_word(const uint8_t *p, bool big_endian)
 }
 
 /* An entry must lie inside the shard and not reach into the index. */
-static grv_status check_entry(const grvi_sharding *sharding, int64_t n_shard, int64_t i, const grvi_shard_entry *e)
+static grv_status check_entry(const grvi_sharding *sharding, int64_t n_shard, int64_t i,
+                              const grvi_shard_entry *e)
 {
     const uint64_t low = sharding->index_at_start ? (uint64_t)sharding->index_bytes : 0;
-    const uint64_t high = (uint64_t)(sharding->index_at_start ? n_shard : n_shard - sharding->index_bytes);
+    const uint64_t high =
+        (uint64_t)(sharding->index_at_start ? n_shard : n_shard - sharding->index_bytes);
     GRV_CHECK(e->offset >= low && e->offset <= high && e->n_bytes <= high - e->offset, GRV_E_FORMAT,
-              "shard index: entry %lld is %llu bytes at byte %llu, data lie in bytes %llu to %llu", (long long)i,
-              (unsigned long long)e->n_bytes, (unsigned long long)e->offset, (unsigned long long)low, (unsigned long long)high);
+              "shard index: entry %lld is %llu bytes at byte %llu, data lie in bytes %llu to %llu",
+              (long long)i, (unsigned long long)e->n_bytes, (unsigned long long)e->offset,
+              (unsigned long long)low, (unsigned long long)high);
     return GRV_OK;
 }
 
-grv_status grvi_shard_index_decode(const grvi_sharding *sharding, const uint8_t *encoded, int64_t n_shard, grvi_shard_entry *entries)
+grv_status grvi_shard_index_decode(const grvi_sharding *sharding, const uint8_t *encoded,
+                                   int64_t n_shard, grvi_shard_entry *entries)
 {
     int64_t n = sharding->index_bytes;
     for (int i = 0; i < sharding->n_index_checksums; i++) {
@@ -51,7 +56,8 @@ grv_status grvi_shard_index_decode(const grvi_sharding *sharding, const uint8_t 
     return GRV_OK;
 }
 
-void grvi_shard_index_encode(const grvi_sharding *sharding, const grvi_shard_entry *entries, uint8_t *out)
+void grvi_shard_index_encode(const grvi_sharding *sharding, const grvi_shard_entry *entries,
+                             uint8_t *out)
 {
     int64_t n = ENTRY_BYTES * sharding->n_inner;
     memcpy(out, entries, (size_t)n);
@@ -74,15 +80,17 @@ void grvi_shard_cells(const grvi_chain *chain, const grvi_box *stored_box, grvi_
     }
 }
 
-void grvi_shard_cell_part(const grvi_chain *chain, const grvi_box *stored_box, const int64_t *stored_strides, const int64_t *cell,
-                          grvi_box *local, int64_t *offset)
+void grvi_shard_cell_part(const grvi_chain *chain, const grvi_box *stored_box,
+                          const int64_t *stored_strides, const int64_t *cell, grvi_box *local,
+                          int64_t *offset)
 {
     const int64_t *const inner = chain->sharding->inner->shape;
     *offset = 0;
     for (int i = 0; i < chain->rank; i++) {
         const int64_t first = cell[i] * inner[i];
         const int64_t low = grvi_max_i64(first, stored_box->start[i]);
-        const int64_t high = grvi_min_i64(first + inner[i], stored_box->start[i] + stored_box->count[i]);
+        const int64_t high =
+            grvi_min_i64(first + inner[i], stored_box->start[i] + stored_box->count[i]);
         local->start[i] = low - first;
         local->count[i] = grvi_max_i64(high - low, 0);
         *offset += (low - stored_box->start[i]) * stored_strides[i];

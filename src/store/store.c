@@ -25,19 +25,24 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     store->params = params != NULL ? *params : grv_store_params_default();
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
-    GRV_TRY_GOTO(grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
+    GRV_TRY_GOTO(
+        grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
     *out = store;
 done:
     if (status != GRV_OK) grv_store_close(&store);
     return status;
 }
 
-grv_status grv_store_commit(grv_store *store) { return store->kv->class->commit(store->kv); }
+grv_status grv_store_commit(grv_store *store)
+{
+    return store->kv->class->commit(store->kv);
+}
 
 void grv_store_close(grv_store **store)
 {
     if (store == NULL || *store == NULL) return;
-    if ((*store)->kv != NULL && (*store)->params.writable && grv_store_commit(*store) != GRV_OK) grv_error_clear();
+    if ((*store)->kv != NULL && (*store)->params.writable && grv_store_commit(*store) != GRV_OK)
+        grv_error_clear();
     grvi_index_cache_fini(&(*store)->indices);
     grvi_scratch_pool_fini(&(*store)->scratches);
     grvi_kv_destroy(&(*store)->kv);
@@ -73,7 +78,8 @@ grv_status grv_store_put(grv_store *store, const char *key, const void *data, in
     return store->kv->class->put(store->kv, key, data, n_bytes);
 }
 
-grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data, int64_t *n_bytes)
+grv_status grv_store_get(grv_store *store, const char *key, int64_t max_bytes, char **data,
+                         int64_t *n_bytes)
 {
     *data = NULL;
     GRV_TRY(grvi_kv_check_key(key));
@@ -115,10 +121,13 @@ static grv_status ensure_group(grv_store *store, const char *path)
     grvi_text text = {0};
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY_GOTO(grvi_metadata_load(store->kv, path, &document, &kind));
-    GRV_CHECK_GOTO(kind != GRV_NODE_ARRAY, GRV_E_EXISTS, "'%s' is an array and cannot have children", path);
+    GRV_CHECK_GOTO(kind != GRV_NODE_ARRAY, GRV_E_EXISTS,
+                   "'%s' is an array and cannot have children", path);
     if (kind == GRV_NODE_GROUP && !grvi_json_has(document, "consolidated_metadata")) goto done;
-    if (kind == GRV_NODE_GROUP) GRV_TRY_GOTO(grvi_metadata_change(document, NULL, &text));
-    else GRV_TRY_GOTO(grvi_metadata_make_group(NULL, &text));
+    if (kind == GRV_NODE_GROUP)
+        GRV_TRY_GOTO(grvi_metadata_change(document, NULL, &text));
+    else
+        GRV_TRY_GOTO(grvi_metadata_make_group(NULL, &text));
     GRV_TRY_GOTO(put_document(store, path, &text));
 done:
     grvi_text_fini(&text);
@@ -149,10 +158,13 @@ static grv_status check_names(const char *path)
 {
     if (path[0] == '\0') return GRV_OK;
     GRV_TRY(grvi_kv_check_key(path));
-    GRV_CHECK(strlen(path) < GRVI_KEY_BYTES / 2, GRV_E_ARG, "name '%.64s...' is longer than %d bytes", path, GRVI_KEY_BYTES / 2 - 1);
-    for (const char *name = path; name != NULL; name = strchr(name, '/') != NULL ? strchr(name, '/') + 1 : NULL) {
+    GRV_CHECK(strlen(path) < GRVI_KEY_BYTES / 2, GRV_E_ARG,
+              "name '%.64s...' is longer than %d bytes", path, GRVI_KEY_BYTES / 2 - 1);
+    for (const char *name = path; name != NULL;
+         name = strchr(name, '/') != NULL ? strchr(name, '/') + 1 : NULL) {
         const size_t n = strcspn(name, "/");
-        GRV_CHECK(strncmp(name, "__", 2) != 0 && !(n == 9 && strncmp(name, "zarr.json", 9) == 0), GRV_E_ARG,
+        GRV_CHECK(strncmp(name, "__", 2) != 0 && !(n == 9 && strncmp(name, "zarr.json", 9) == 0),
+                  GRV_E_ARG,
                   "name '%s': a part that starts with '__' or is 'zarr.json' is reserved", path);
     }
     return GRV_OK;
@@ -164,7 +176,8 @@ grv_status grvi_store_publish_node(grv_store *store, const char *path, const grv
     GRV_TRY(grvi_store_check_writable(store));
     GRV_TRY(check_names(path));
     GRV_TRY(grv_store_node(store, path, &kind));
-    GRV_CHECK(kind == GRV_NODE_NONE, GRV_E_EXISTS, "%s '%s'", kind == GRV_NODE_ARRAY ? "array" : "group", path);
+    GRV_CHECK(kind == GRV_NODE_NONE, GRV_E_EXISTS, "%s '%s'",
+              kind == GRV_NODE_ARRAY ? "array" : "group", path);
     GRV_TRY(ensure_parents(store, path));
     return put_document(store, path, document);
 }
@@ -178,10 +191,12 @@ grv_status grv_group_create(grv_store *store, const char *path, const char *attr
     return status;
 }
 
-static grv_status load_existing(grv_store *store, const char *path, grvi_json **document, grv_node_kind *kind)
+static grv_status load_existing(grv_store *store, const char *path, grvi_json **document,
+                                grv_node_kind *kind)
 {
     GRV_TRY(grvi_metadata_load(store->kv, path, document, kind));
-    GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no group or array '%s' (no zarr.json)", path[0] != '\0' ? path : "/");
+    GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no group or array '%s' (no zarr.json)",
+              path[0] != '\0' ? path : "/");
     return GRV_OK;
 }
 
@@ -194,8 +209,10 @@ grv_status grv_attributes_get(grv_store *store, const char *path, char **attribu
     *attributes = NULL;
     GRV_TRY(load_existing(store, path, &document, &kind));
     const grvi_json *const node = grvi_json_get(document, "attributes");
-    if (node != NULL) grvi_json_print(node, &text);
-    else grvi_text_append(&text, "{}");
+    if (node != NULL)
+        grvi_json_print(node, &text);
+    else
+        grvi_text_append(&text, "{}");
     GRV_TRY_GOTO(grvi_text_status(&text));
     *attributes = text.data;
     text = (grvi_text){0};
@@ -259,7 +276,8 @@ static int compare_children(const void *a, const void *b)
     return strcmp(((const grv_store_child *)a)->name, ((const grv_store_child *)b)->name);
 }
 
-grv_status grv_store_list(grv_store *store, const char *path, grv_store_child **children, int64_t *n)
+grv_status grv_store_list(grv_store *store, const char *path, grv_store_child **children,
+                          int64_t *n)
 {
     child_list list = {.store = store, .path = path};
     grvi_json *document = NULL;

@@ -27,26 +27,31 @@ struct grv_array {
 };
 
 /* Key of the stored object at a grid position. */
-grv_status grvi_array_key(const grv_array *array, const int64_t *position, char key[GRVI_KEY_BYTES]) GRV_MUST_CHECK;
+grv_status grvi_array_key(const grv_array *array, const int64_t *position,
+                          char key[GRVI_KEY_BYTES]) GRV_MUST_CHECK;
 /* Row-major number of the stored object at a grid position (for the index cache; wraps for absurd grids, which is harmless there only
  * because grids beyond 2^63 objects are refused at opening). */
 int64_t grvi_array_object_number(const grv_array *array, const int64_t *position);
 /* Name in messages: the path, or "/" for the store's own node. */
 const char *grvi_array_name(const grv_array *array);
 /* Checks a region against the shape. */
-grv_status grvi_array_check_region(const grv_array *array, const int64_t *start, const int64_t *count) GRV_MUST_CHECK;
+grv_status grvi_array_check_region(const grv_array *array, const int64_t *start,
+                                   const int64_t *count) GRV_MUST_CHECK;
 /* "(3,0,1)" */
 void grvi_position_text(int rank, const int64_t *position, char *text, size_t n_text);
 /* Strides of the caller's memory in bytes, from strides in elements or NULL. */
-grv_status grvi_array_byte_strides(const grv_array *array, const int64_t *count, const int64_t *strides, int64_t *byte_strides) GRV_MUST_CHECK;
+grv_status grvi_array_byte_strides(const grv_array *array, const int64_t *count,
+                                   const int64_t *strides, int64_t *byte_strides) GRV_MUST_CHECK;
 /* The part of a region that lies in the stored object at a grid position: box within the object, byte offset in the caller's memory. */
-void grvi_array_object_part(const grv_array *array, const int64_t *position, const int64_t *start, const int64_t *count,
-                            const int64_t *byte_strides, grvi_box *box, int64_t *offset);
+void grvi_array_object_part(const grv_array *array, const int64_t *position, const int64_t *start,
+                            const int64_t *count, const int64_t *byte_strides, grvi_box *box,
+                            int64_t *offset);
 /* Adds what a scratch counted to the store's counters. */
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch);
 /* Writing allowed? */
 grv_status grvi_store_check_writable(const grv_store *store) GRV_MUST_CHECK;
 /* Publishes a new node's document at a path; makes absent groups above it, drops consolidated copies there. GRV_E_EXISTS if a node is there. */
-grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_text *document) GRV_MUST_CHECK;
+grv_status grvi_store_publish_node(grv_store *store, const char *path,
+                                   const grvi_text *document) GRV_MUST_CHECK;
 
 #endif

@@ -20,8 +20,14 @@ static const type_info types[] = {
 };
 enum { N_TYPES = sizeof types / sizeof types[0] };
 
-const char *grv_store_type_name(grv_store_type type) { return (int)type >= 0 && (int)type < N_TYPES ? types[type].name : "unknown"; }
-int64_t grv_store_type_bytes(grv_store_type type) { return (int)type >= 0 && (int)type < N_TYPES ? types[type].n_bytes : 0; }
+const char *grv_store_type_name(grv_store_type type)
+{
+    return (int)type >= 0 && (int)type < N_TYPES ? types[type].name : "unknown";
+}
+int64_t grv_store_type_bytes(grv_store_type type)
+{
+    return (int)type >= 0 && (int)type < N_TYPES ? types[type].n_bytes : 0;
+}
 
 bool grvi_store_type_from_name(const char *name, grv_store_type *type)
 {
@@ -33,8 +39,14 @@ bool grvi_store_type_from_name(const char *name, grv_store_type *type)
     return false;
 }
 
-static bool is_float(grv_store_type type) { return type == GRV_STORE_F16 || type == GRV_STORE_F32 || type == GRV_STORE_F64; }
-static bool is_signed(grv_store_type type) { return type >= GRV_STORE_I8 && type <= GRV_STORE_I64; }
+static bool is_float(grv_store_type type)
+{
+    return type == GRV_STORE_F16 || type == GRV_STORE_F32 || type == GRV_STORE_F64;
+}
+static bool is_signed(grv_store_type type)
+{
+    return type >= GRV_STORE_I8 && type <= GRV_STORE_I64;
+}
 
 uint16_t grvi_half_from_double(double value)
 {
@@ -42,7 +54,8 @@ uint16_t grvi_half_from_double(double value)
     const double a = fabs(value);
     if (isnan(value)) return 0x7e00;
     if (!(a > 0)) return (uint16_t)sign;
-    if (a >= 65520.0) return (uint16_t)(sign | 0x7c00U); /* half way above the largest finite value */
+    if (a >= 65520.0)
+        return (uint16_t)(sign | 0x7c00U); /* half way above the largest finite value */
     int exponent = 0;
     (void)frexp(a, &exponent);
     exponent = exponent < -13 ? -13 : exponent; /* below 2^-14: subnormal, one spacing */
@@ -56,9 +69,12 @@ double grvi_half_to_double(uint16_t bits)
 {
     const int exponent = (bits >> 10) & 0x1f, mantissa = bits & 0x3ff;
     double value = 0;
-    if (exponent == 0x1f) value = mantissa != 0 ? (double)NAN : (double)INFINITY;
-    else if (exponent == 0) value = ldexp(mantissa, -24);
-    else value = ldexp(mantissa + 1024, exponent - 25);
+    if (exponent == 0x1f)
+        value = mantissa != 0 ? (double)NAN : (double)INFINITY;
+    else if (exponent == 0)
+        value = ldexp(mantissa, -24);
+    else
+        value = ldexp(mantissa + 1024, exponent - 25);
     return (bits & 0x8000) != 0 ? -value : value;
 }
 
@@ -91,7 +107,9 @@ static double float_value(grv_store_type type, uint64_t bits)
 /* the NaN that the string "NaN" stands for: sign 0, top mantissa bit 1, the rest 0 */
 static uint64_t canonical_nan(grv_store_type type)
 {
-    return type == GRV_STORE_F16 ? 0x7e00U : type == GRV_STORE_F32 ? 0x7fc00000U : 0x7ff8000000000000U;
+    return type == GRV_STORE_F16   ? 0x7e00U
+           : type == GRV_STORE_F32 ? 0x7fc00000U
+                                   : 0x7ff8000000000000U;
 }
 
 /* "0x" and exactly two digits a byte: the bit pattern, most significant first, whatever the byte order of the file */
@@ -116,10 +134,14 @@ static bool float_from_json(const grvi_json *node, grv_store_type type, uint64_t
     if (text != NULL) {
         char *end = NULL;
         if (hex_bits(text, grv_store_type_bytes(type), fill)) return true;
-        if (strcmp(text, "Infinity") == 0) value = (double)INFINITY;
-        else if (strcmp(text, "-Infinity") == 0) value = -(double)INFINITY;
-        else if (strcmp(text, "NaN") == 0) value = (double)NAN;
-        else if (strspn(text, "+-.0123456789eE") != strlen(text) || text[0] == '\0') return false;
+        if (strcmp(text, "Infinity") == 0)
+            value = (double)INFINITY;
+        else if (strcmp(text, "-Infinity") == 0)
+            value = -(double)INFINITY;
+        else if (strcmp(text, "NaN") == 0)
+            value = (double)NAN;
+        else if (strspn(text, "+-.0123456789eE") != strlen(text) || text[0] == '\0')
+            return false;
         else {
             value = strtod(text, &end);
             if (*end != '\0') return false;
@@ -131,16 +153,20 @@ static bool float_from_json(const grvi_json *node, grv_store_type type, uint64_t
     return true;
 }
 
-static bool integer_from_text(const char *text, bool with_sign, int64_t *value_signed, uint64_t *value_unsigned)
+static bool integer_from_text(const char *text, bool with_sign, int64_t *value_signed,
+                              uint64_t *value_unsigned)
 {
     char *end = NULL;
     const size_t n_sign = text[0] == '-';
     size_t n = n_sign + strspn(text + n_sign, "0123456789");
     if (n == n_sign) return false;
     errno = 0;
-    if (with_sign) *value_signed = strtoll(text, &end, 10);
-    else if (n_sign != 0) return false;
-    else *value_unsigned = strtoull(text, &end, 10);
+    if (with_sign)
+        *value_signed = strtoll(text, &end, 10);
+    else if (n_sign != 0)
+        return false;
+    else
+        *value_unsigned = strtoull(text, &end, 10);
     if (text[n] == '.') n += 1 + strspn(text + n + 1, "0");
     return errno == 0 && text[n] == '\0';
 }
@@ -156,7 +182,8 @@ static bool integer_from_json(const grvi_json *node, grv_store_type type, uint64
     if (text != NULL) {
         if (!integer_from_text(text, with_sign, &s, &u)) return false;
     } else if (grvi_json_kind_of(node) == GRVI_JSON_NUMBER) {
-        if (!grvi_json_as_double(node, &d) || !(fabs(d) <= 9007199254740992.0) || floor(d) < d) return false;
+        if (!grvi_json_as_double(node, &d) || !(fabs(d) <= 9007199254740992.0) || floor(d) < d)
+            return false;
         if (d < 0 && !with_sign) return false;
         s = (int64_t)d;
         u = (uint64_t)s;
@@ -172,7 +199,8 @@ static bool integer_from_json(const grvi_json *node, grv_store_type type, uint64
     return u <= UINT64_MAX >> (64 - n_bits);
 }
 
-grv_status grvi_fill_from_json(const grvi_json *node, grv_store_type type, const char *what, uint64_t *fill)
+grv_status grvi_fill_from_json(const grvi_json *node, grv_store_type type, const char *what,
+                               uint64_t *fill)
 {
     bool truth = false, good = false;
     *fill = 0;
@@ -187,8 +215,9 @@ grv_status grvi_fill_from_json(const grvi_json *node, grv_store_type type, const
     if (good) return GRV_OK;
     grvi_text shown = {0};
     grvi_json_print(node, &shown);
-    const grv_status status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "'%s': fill_value of a %s expected, %.200s found",
-                                        what, grv_store_type_name(type), grvi_text_get(&shown));
+    const grv_status status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__,
+                                        "'%s': fill_value of a %s expected, %.200s found", what,
+                                        grv_store_type_name(type), grvi_text_get(&shown));
     grvi_text_fini(&shown);
     return status;
 }
@@ -202,8 +231,10 @@ void grvi_fill_to_json(grvi_json_writer *writer, grv_store_type type, uint64_t f
         const double value = float_value(type, fill);
         char text[24];
         (void)snprintf(text, sizeof text, "0x%0*llx", (int)(2 * n_bytes), (unsigned long long)fill);
-        if (isnan(value) && fill != canonical_nan(type)) grvi_json_string(writer, text);
-        else grvi_json_double(writer, value);
+        if (isnan(value) && fill != canonical_nan(type))
+            grvi_json_string(writer, text);
+        else
+            grvi_json_double(writer, value);
     } else if (is_signed(type)) {
         const int64_t unused = 64 - 8 * n_bytes;
         grvi_json_i64(writer, (int64_t)(fill << unused) >> unused);

@@ -10,7 +10,8 @@
 bool grvi_store_type_from_name(const char *name, grv_store_type *type);
 /* Fill value of a JSON node (NULL: JSON null) as a bit pattern. Accepts the encodings of the specification, and what is
  * met in the wild and has one meaning: quoted numbers, whole floats for integers, null as NaN. `what` names the array. */
-grv_status grvi_fill_from_json(const grvi_json *node, grv_store_type type, const char *what, uint64_t *fill) GRV_MUST_CHECK;
+grv_status grvi_fill_from_json(const grvi_json *node, grv_store_type type, const char *what,
+                               uint64_t *fill) GRV_MUST_CHECK;
 /* Writes the fill value in the encoding of the specification; NaNs other than the canonical one as "0x...". */
 void grvi_fill_to_json(grvi_json_writer *writer, grv_store_type type, uint64_t fill);
 

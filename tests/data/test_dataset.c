@@ -23,7 +23,8 @@ static grv_dataset_desc flow_desc(void)
 {
     grv_dataset_desc desc = grv_dataset_desc_default();
     desc.n_samples = N_SAMPLES;
-    desc.input = (grv_dataset_field){.n_axes = 3, .axis_names = {"x", "y", "z"}, .shape = {NX, NY, NZ}, .n_channels = N_IN};
+    desc.input = (grv_dataset_field){
+        .n_axes = 3, .axis_names = {"x", "y", "z"}, .shape = {NX, NY, NZ}, .n_channels = N_IN};
     desc.target = (grv_dataset_field){.n_axes = 4,
                                       .axis_names = {"x", "y", "z", "t"},
                                       .shape = {NX, NY, NZ, NT},
@@ -37,7 +38,10 @@ static grv_dataset_desc flow_desc(void)
     return desc;
 }
 
-static double value_of(int64_t sample, int64_t i, int side) { return (double)sample * 1000 + (double)i * 0.5 + side * 0.25; }
+static double value_of(int64_t sample, int64_t i, int side)
+{
+    return (double)sample * 1000 + (double)i * 0.5 + side * 0.25;
+}
 
 static void fill_f32(float *values, int64_t n, int64_t sample, int side)
 {
@@ -57,8 +61,10 @@ static void check_planes(grv_dataset *dataset, int64_t sample, int64_t first, in
     float input[NX * INPUT_PLANE + 1], target[NX * TARGET_PLANE + 1];
     input[n * INPUT_PLANE] = target[n * TARGET_PLANE] = -7;
     assert_ok(grv_dataset_read(dataset, sample, first, n, input, target));
-    for (int64_t i = 0; i < n * INPUT_PLANE; i++) assert_true(fabs((double)input[i] - value_of(sample, first * INPUT_PLANE + i, 0)) < 1e-9);
-    for (int64_t i = 0; i < n * TARGET_PLANE; i++) assert_true(fabs((double)target[i] - value_of(sample, first * TARGET_PLANE + i, 1)) < 1e-9);
+    for (int64_t i = 0; i < n * INPUT_PLANE; i++)
+        assert_true(fabs((double)input[i] - value_of(sample, first * INPUT_PLANE + i, 0)) < 1e-9);
+    for (int64_t i = 0; i < n * TARGET_PLANE; i++)
+        assert_true(fabs((double)target[i] - value_of(sample, first * TARGET_PLANE + i, 1)) < 1e-9);
     assert_true(input[n * INPUT_PLANE] < -6 && target[n * TARGET_PLANE] < -6);
 }
 
@@ -112,14 +118,18 @@ static void test_not_done_is_an_error(void **state)
     float target[NX * TARGET_PLANE];
     (void)state;
     assert_ok(grv_dataset_open(in_folder("flow"), NULL, &dataset));
-    assert_fails(grv_dataset_read(dataset, 1, 0, NX, NULL, target), GRV_E_NOT_FOUND, "sample 1 of the data set is missing");
+    assert_fails(grv_dataset_read(dataset, 1, 0, NX, NULL, target), GRV_E_NOT_FOUND,
+                 "sample 1 of the data set is missing");
     assert_fails(grv_dataset_read(dataset, 4, 0, NX, NULL, target), GRV_E_NOT_FOUND,
                  "sample 4 of the data set failed: the solver\ndiverged at step 12");
-    assert_fails(grv_dataset_read(dataset, 5, 0, NX, NULL, target), GRV_E_ARG, "sample 5 asked for, the data set has 5");
-    assert_fails(grv_dataset_read(dataset, 0, 4, 4, NULL, target), GRV_E_ARG, "planes 4 to 8 asked for, a sample has 7");
+    assert_fails(grv_dataset_read(dataset, 5, 0, NX, NULL, target), GRV_E_ARG,
+                 "sample 5 asked for, the data set has 5");
+    assert_fails(grv_dataset_read(dataset, 0, 4, 4, NULL, target), GRV_E_ARG,
+                 "planes 4 to 8 asked for, a sample has 7");
     /* the shard was lost although the state says done */
     assert_int_equal(unlink(in_folder("flow/target/c/0/0/0/0/0/0")), 0);
-    assert_fails(grv_dataset_read(dataset, 0, 0, NX, NULL, target), GRV_E_NOT_FOUND, "sample 0 is marked done, but 'target' does not hold it");
+    assert_fails(grv_dataset_read(dataset, 0, 0, NX, NULL, target), GRV_E_NOT_FOUND,
+                 "sample 0 is marked done, but 'target' does not hold it");
     grv_dataset_close(&dataset);
 }
 
@@ -151,7 +161,8 @@ static void test_slab_reads_its_planes(void **state)
     const int64_t n_allocations = grv_memory_get().n_allocations;
     assert_ok(grv_dataset_read(dataset, 3, 2, 2, input, target));
     const grv_store_counters after = grv_store_counters_get(grv_dataset_get_store(dataset));
-    assert_int_equal(after.bytes_decoded - before.bytes_decoded, 2 * (INPUT_PLANE + TARGET_PLANE) * 4);
+    assert_int_equal(after.bytes_decoded - before.bytes_decoded,
+                     2 * (INPUT_PLANE + TARGET_PLANE) * 4);
     assert_int_equal(after.read_calls - before.read_calls, 2);
     assert_int_equal(after.objects_opened - before.objects_opened, 2);
     assert_int_equal(grv_memory_get().n_allocations, n_allocations);
@@ -180,7 +191,8 @@ static void test_float64(void **state)
     /* finite in float64, not in float32 */
     target[5] = 1e300;
     assert_ok(grv_dataset_write_sample(dataset, 2, input, target));
-    assert_fails(grv_dataset_read(dataset, 2, 0, 1, NULL, read), GRV_E_NUMERIC, "sample 2 of 'target': infinity at x 0, y 0, z 0, t 1, channel 2");
+    assert_fails(grv_dataset_read(dataset, 2, 0, 1, NULL, read), GRV_E_NUMERIC,
+                 "sample 2 of 'target': infinity at x 0, y 0, z 0, t 1, channel 2");
     grv_dataset_close(&dataset);
 }
 
@@ -200,7 +212,8 @@ static void test_not_finite(void **state)
     fill_f32(input, NX * INPUT_PLANE, 0, 0);
     fill_f32(target, NX * TARGET_PLANE, 0, 1);
     target[bad] = -INFINITY;
-    assert_fails(grv_dataset_write_sample(dataset, 0, input, target), GRV_E_NUMERIC, "sample 0 of 'target': infinity at x 4, y 2, z 1, t 1, channel 2");
+    assert_fails(grv_dataset_write_sample(dataset, 0, input, target), GRV_E_NUMERIC,
+                 "sample 0 of 'target': infinity at x 4, y 2, z 1, t 1, channel 2");
     assert_ok(grv_dataset_status(dataset, states));
     assert_int_equal(states[0], GRV_SAMPLE_MISSING);
     write_f32(dataset, 0);
@@ -210,7 +223,8 @@ static void test_not_finite(void **state)
     grv_array_close(&array);
     grv_store_close(&store);
     assert_ok(grv_dataset_read(dataset, 0, 0, 4, NULL, target));
-    assert_fails(grv_dataset_read(dataset, 0, 3, 2, NULL, target), GRV_E_NUMERIC, "sample 0 of 'target': NaN at x 4, y 2, z 1, t 1, channel 2");
+    assert_fails(grv_dataset_read(dataset, 0, 3, 2, NULL, target), GRV_E_NUMERIC,
+                 "sample 0 of 'target': NaN at x 4, y 2, z 1, t 1, channel 2");
     grv_dataset_set_check_finite(dataset, false);
     assert_ok(grv_dataset_read(dataset, 0, 3, 2, NULL, target));
     grv_dataset_close(&dataset);
@@ -256,18 +270,23 @@ static void test_resume(void **state)
     assert_ok(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset));
     check_planes(dataset, 2, 0, NX);
     grv_dataset_close(&dataset);
-    assert_fails(grv_dataset_create(in_folder("resume"), &desc, NULL, &dataset), GRV_E_EXISTS, "a Zarr group or array at");
+    assert_fails(grv_dataset_create(in_folder("resume"), &desc, NULL, &dataset), GRV_E_EXISTS,
+                 "a Zarr group or array at");
     desc.generator = "{\"problem\": \"box\"}";
-    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG, "another configuration");
+    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG,
+                 "another configuration");
     desc = flow_desc();
     desc.seed = 1;
-    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG, "seed 18446744073709551615, 1 is wanted");
+    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG,
+                 "seed 18446744073709551615, 1 is wanted");
     desc = flow_desc();
     desc.target.shape[3] = 9;
-    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG, "axis 't' of the data set's target has 2 elements, 9");
+    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG,
+                 "axis 't' of the data set's target has 2 elements, 9");
     desc = flow_desc();
     desc.n_samples = 6;
-    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG, "has 5 samples, 6 are wanted");
+    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG,
+                 "has 5 samples, 6 are wanted");
     assert_null(dataset);
 }
 
@@ -278,8 +297,10 @@ static void test_attributes(void **state)
     (void)state;
     const grv_dataset_desc desc = flow_desc();
     assert_ok(grv_dataset_resume(in_folder("flow"), &desc, NULL, &dataset));
-    assert_ok(grv_dataset_set_attribute(dataset, "normalization", "{\"mean\": [0.5], \"scale\": [2.0]}"));
-    assert_fails(grv_dataset_set_attribute(dataset, "normalization", "{\"mean\": "), GRV_E_FORMAT, "normalization");
+    assert_ok(
+        grv_dataset_set_attribute(dataset, "normalization", "{\"mean\": [0.5], \"scale\": [2.0]}"));
+    assert_fails(grv_dataset_set_attribute(dataset, "normalization", "{\"mean\": "), GRV_E_FORMAT,
+                 "normalization");
     assert_ok(grv_dataset_get_attribute(dataset, "normalization", &json));
     assert_string_equal(json, "{\"mean\":[0.5],\"scale\":[2.0]}");
     grv_free(json);
@@ -297,22 +318,28 @@ static void test_bad_descriptions(void **state)
     (void)state;
     grv_dataset_desc desc = flow_desc();
     desc.input.shape[0] = 8;
-    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_SHAPE, "axis 'x' has 8 elements in the input, 7 in the target");
+    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_SHAPE,
+                 "axis 'x' has 8 elements in the input, 7 in the target");
     desc = flow_desc();
     desc.input.axis_names[0] = "r";
-    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_SHAPE, "split axis is 'r' in the input");
+    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_SHAPE,
+                 "split axis is 'r' in the input");
     desc = flow_desc();
     desc.target.n_axes = 5;
-    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_ARG, "1 to 4 axes expected, 5 found");
+    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_ARG,
+                 "1 to 4 axes expected, 5 found");
     desc = flow_desc();
     desc.type = GRV_STORE_I32;
-    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_ARG, "not int32");
+    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_ARG,
+                 "not int32");
     desc = flow_desc();
     desc.generator = "{\"broken\": ";
-    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_FORMAT, "attributes");
+    assert_fails(grv_dataset_create(in_folder("bad"), &desc, NULL, &dataset), GRV_E_FORMAT,
+                 "attributes");
     /* nothing is left behind */
     assert_int_not_equal(access(in_folder("bad"), F_OK), 0);
-    assert_fails(grv_dataset_open(in_folder("bad"), NULL, &dataset), GRV_E_NOT_FOUND, "no such folder");
+    assert_fails(grv_dataset_open(in_folder("bad"), NULL, &dataset), GRV_E_NOT_FOUND,
+                 "no such folder");
 }
 
 /* Several processes fill one data set; none of the samples is lost. */
@@ -349,10 +376,16 @@ static void test_processes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_processes),      cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_not_done_is_an_error),
-        cmocka_unit_test(test_replace),        cmocka_unit_test(test_slab_reads_its_planes), cmocka_unit_test(test_float64),
-        cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_axes_1_to_4), cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_attributes),     cmocka_unit_test(test_bad_descriptions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_processes),
+                                       cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_not_done_is_an_error),
+                                       cmocka_unit_test(test_replace),
+                                       cmocka_unit_test(test_slab_reads_its_planes),
+                                       cmocka_unit_test(test_float64),
+                                       cmocka_unit_test(test_not_finite),
+                                       cmocka_unit_test(test_axes_1_to_4),
+                                       cmocka_unit_test(test_resume),
+                                       cmocka_unit_test(test_attributes),
+                                       cmocka_unit_test(test_bad_descriptions)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

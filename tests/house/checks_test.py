@@ -61,6 +61,7 @@ class Checks(unittest.TestCase):
     def test_links(self):
         self.accepts("check_links.py", {"docs/a.md": "[b](../b.md#part) [c](https://example.org/x) `src/*.c`\n```\n`src/no.c`\n```\n", "b.md": "`docs/a.md`\n"})
         self.finds("check_links.py", {"docs/a.md": "one\n[b](b.md)\n"}, "docs/a.md:2: leads nowhere: docs/b.md")
+        self.finds("check_links.py", {"src/core/x.c": ""}, "src/core/README.md:1: is missing")
         self.finds("check_links.py", {"a.md": "see `src/no.c`\n"}, "a.md:1: leads nowhere: src/no.c")
 
     def test_docs(self):

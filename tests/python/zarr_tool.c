@@ -21,7 +21,8 @@ static void must(grv_status status)
 static int parse_list(char *text, int64_t *out)
 {
     int n = 0;
-    for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) out[n++] = strtoll(word, NULL, 10);
+    for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ","))
+        out[n++] = strtoll(word, NULL, 10);
     return n;
 }
 
@@ -53,7 +54,8 @@ static void dump(const char *folder, const char *name, const char *path)
 static grv_store_type type_of(const char *name)
 {
     int type = GRV_STORE_BOOL;
-    while (type < GRV_STORE_F64 && strcmp(grv_store_type_name((grv_store_type)type), name) != 0) type++;
+    while (type < GRV_STORE_F64 && strcmp(grv_store_type_name((grv_store_type)type), name) != 0)
+        type++;
     return (grv_store_type)type;
 }
 
@@ -101,7 +103,8 @@ static void make_dataset(const char *folder)
     grv_dataset *dataset = NULL;
     grv_dataset_desc desc = grv_dataset_desc_default();
     desc.n_samples = 3;
-    desc.input = (grv_dataset_field){.n_axes = 2, .axis_names = {"x", "y"}, .shape = {NX, NY}, .n_channels = N_IN};
+    desc.input = (grv_dataset_field){
+        .n_axes = 2, .axis_names = {"x", "y"}, .shape = {NX, NY}, .n_channels = N_IN};
     desc.target = (grv_dataset_field){.n_axes = 3,
                                       .axis_names = {"x", "y", "t"},
                                       .shape = {NX, NY, NT},
@@ -125,9 +128,13 @@ static void make_dataset(const char *folder)
 
 int main(int argc, char **argv)
 {
-    if (argc == 5 && strcmp(argv[1], "dump") == 0) dump(argv[2], argv[3], argv[4]);
-    else if (argc == 13 && strcmp(argv[1], "write") == 0) write_array(argv + 2);
-    else if (argc == 3 && strcmp(argv[1], "dataset") == 0) make_dataset(argv[2]);
-    else return 2;
+    if (argc == 5 && strcmp(argv[1], "dump") == 0)
+        dump(argv[2], argv[3], argv[4]);
+    else if (argc == 13 && strcmp(argv[1], "write") == 0)
+        write_array(argv + 2);
+    else if (argc == 3 && strcmp(argv[1], "dataset") == 0)
+        make_dataset(argv[2]);
+    else
+        return 2;
     return 0;
 }

@@ -140,7 +140,8 @@ static void test_sync_policies(void **state)
         grv_array *array = make_array(store, false);
         n_fsyncs = 0;
         assert_ok(write_value(array, 1, N));
-        assert_int_equal(n_fsyncs, policy == GRV_STORE_SYNC_EACH ? 2 : 0); /* the file, then its folder */
+        assert_int_equal(n_fsyncs,
+                         policy == GRV_STORE_SYNC_EACH ? 2 : 0); /* the file, then its folder */
         assert_ok(grv_store_commit(store));
         grv_array_close(&array);
         grv_store_close(&store);
@@ -200,7 +201,8 @@ static void test_out_of_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed_before_rename), cmocka_unit_test(test_disk_full),
-                                       cmocka_unit_test(test_sync_policies), cmocka_unit_test(test_out_of_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_killed_before_rename), cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_sync_policies), cmocka_unit_test(test_out_of_memory)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "store/crc32c.h"
+#include "kernels/crc32c.h"
 #include "store_support.h"
 
 typedef struct real_array {
@@ -25,7 +25,8 @@ static const char *folder(void)
 {
     static char path[1024];
     const char *const shared = getenv("GRVI_TEST_SHARED_DIR");
-    (void)snprintf(path, sizeof path, "%s/data/zarr", shared != NULL ? shared : GRVI_TEST_SHARED_DIR);
+    (void)snprintf(path, sizeof path, "%s/data/zarr",
+                   shared != NULL ? shared : GRVI_TEST_SHARED_DIR);
     return path;
 }
 
@@ -46,8 +47,10 @@ static void test_arrays(void **state)
         grv_array *array = NULL;
         const grv_status status = grv_array_open(store, table[i].path, &array);
         if (table[i].refused != NULL) {
-            if (status != GRV_E_UNSUPPORTED || strstr(grv_error_message(), table[i].refused) == NULL)
-                fail_msg("%s: status %d, \"%s\"; expected to be refused for %s", table[i].path, (int)status, grv_error_message(), table[i].refused);
+            if (status != GRV_E_UNSUPPORTED ||
+                strstr(grv_error_message(), table[i].refused) == NULL)
+                fail_msg("%s: status %d, \"%s\"; expected to be refused for %s", table[i].path,
+                         (int)status, grv_error_message(), table[i].refused);
             continue;
         }
         if (status != GRV_OK) fail_msg("%s: %s", table[i].path, grv_error_message());
@@ -57,8 +60,10 @@ static void test_arrays(void **state)
         for (int axis = 0; axis < desc->rank; axis++) n_bytes *= desc->shape[axis];
         uint8_t *const data = malloc((size_t)n_bytes);
         assert_non_null(data);
-        if (grv_array_read(array, zero, desc->shape, data, NULL) != GRV_OK) fail_msg("%s: %s", table[i].path, grv_error_message());
-        if (grvi_crc32c(data, n_bytes) != table[i].crc) fail_msg("%s: other values than zarr-python reads", table[i].path);
+        if (grv_array_read(array, zero, desc->shape, data, NULL) != GRV_OK)
+            fail_msg("%s: %s", table[i].path, grv_error_message());
+        if (grvi_crc32c(data, n_bytes) != table[i].crc)
+            fail_msg("%s: other values than zarr-python reads", table[i].path);
         free(data);
         grv_array_close(&array);
     }
@@ -89,14 +94,18 @@ static void test_groups(void **state)
     assert_ok(grv_attributes_get(store, "zarrs/hierarchy.zarr/a/foo", &attributes));
     assert_true(attributes[0] == '{' && strlen(attributes) > 2);
     grv_free(attributes);
-    assert_fails(grv_store_node(store, "zarrita_v2/data.zarr", &kind), GRV_E_UNSUPPORTED, "Zarr version 2 (.zgroup)");
-    assert_fails(grv_store_node(store, "zarrita_v2/data.zarr/1d.chunked.i2", &kind), GRV_E_UNSUPPORTED, "Zarr version 2 (.zarray)");
+    assert_fails(grv_store_node(store, "zarrita_v2/data.zarr", &kind), GRV_E_UNSUPPORTED,
+                 "Zarr version 2 (.zgroup)");
+    assert_fails(grv_store_node(store, "zarrita_v2/data.zarr/1d.chunked.i2", &kind),
+                 GRV_E_UNSUPPORTED, "Zarr version 2 (.zarray)");
     grv_store_close(&store);
-    assert_fails(grv_store_open(in_folder("absent"), NULL, &store), GRV_E_NOT_FOUND, "no such folder");
+    assert_fails(grv_store_open(in_folder("absent"), NULL, &store), GRV_E_NOT_FOUND,
+                 "no such folder");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arrays), cmocka_unit_test(test_groups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arrays),
+                                       cmocka_unit_test(test_groups)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -45,7 +45,8 @@ static void *writer_main(void *argument)
     const shared_work *const work = argument;
     for (int32_t version = 1; version <= N_VERSIONS; version++) {
         for (int64_t i = work->first; i < N_SHARDS; i += N_WRITERS) {
-            if (write_shard(work->array, i, version) != GRV_OK) (void)atomic_fetch_add(work->n_bad, 1);
+            if (write_shard(work->array, i, version) != GRV_OK)
+                (void)atomic_fetch_add(work->n_bad, 1);
         }
     }
     return NULL;
@@ -57,7 +58,8 @@ static void *reader_main(void *argument)
     int32_t data[N_SHARDS * SHARD];
     const int64_t zero[] = {0, 0};
     while (!atomic_load(work->done)) {
-        if (grv_array_read(work->array, zero, shape, data, NULL) != GRV_OK) (void)atomic_fetch_add(work->n_bad, 1);
+        if (grv_array_read(work->array, zero, shape, data, NULL) != GRV_OK)
+            (void)atomic_fetch_add(work->n_bad, 1);
         for (int i = 0; i < N_SHARDS; i++) {
             for (int j = 1; j < SHARD; j++) {
                 if (data[i * SHARD + j] != data[i * SHARD]) (void)atomic_fetch_add(work->n_bad, 1);
@@ -95,7 +97,8 @@ static void test_threads(void **state)
         grv_store *store = open_writable(location, 1);
         assert_ok(grv_array_open(store, "a", &array));
         for (int i = 0; i <= N_WRITERS; i++) works[i] = (shared_work){array, i, &n_bad, &done};
-        for (int i = 0; i < N_WRITERS; i++) assert_int_equal(pthread_create(&writers[i], NULL, writer_main, &works[i]), 0);
+        for (int i = 0; i < N_WRITERS; i++)
+            assert_int_equal(pthread_create(&writers[i], NULL, writer_main, &works[i]), 0);
         assert_int_equal(pthread_create(&reader, NULL, reader_main, &works[N_WRITERS]), 0);
         for (int i = 0; i < N_WRITERS; i++) assert_int_equal(pthread_join(writers[i], NULL), 0);
         atomic_store(&done, true);
@@ -121,9 +124,11 @@ static void test_processes(void **state)
         grv_array *array = NULL;
         grv_store_params params = grv_store_params_default();
         params.writable = true;
-        bool good = grv_store_open(location, &params, &store) == GRV_OK && grv_array_open(store, "a", &array) == GRV_OK;
+        bool good = grv_store_open(location, &params, &store) == GRV_OK &&
+                    grv_array_open(store, "a", &array) == GRV_OK;
         for (int32_t version = 1; version <= 5 && good; version++) {
-            for (int64_t i = c; i < N_SHARDS && good; i += N_WRITERS) good = write_shard(array, i, version) == GRV_OK;
+            for (int64_t i = c; i < N_SHARDS && good; i += N_WRITERS)
+                good = write_shard(array, i, version) == GRV_OK;
         }
         _exit(good ? 0 : 1);
     }
@@ -137,6 +142,7 @@ static void test_processes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_processes), cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_processes),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

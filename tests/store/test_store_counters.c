@@ -9,10 +9,18 @@
 
 #include "store_support.h"
 
-enum { N_SAMPLES = 3, N_PLANES = 16, PLANE = 64, PER_CHUNK = 2, CHUNK_BYTES = PER_CHUNK * PLANE * 4, N_CHUNKS = N_PLANES / PER_CHUNK };
+enum {
+    N_SAMPLES = 3,
+    N_PLANES = 16,
+    PLANE = 64,
+    PER_CHUNK = 2,
+    CHUNK_BYTES = PER_CHUNK * PLANE * 4,
+    N_CHUNKS = N_PLANES / PER_CHUNK
+};
 enum { INDEX_BYTES = 16 * N_CHUNKS + 4 };
 
-static const int64_t shape[] = {N_SAMPLES, N_PLANES, 8, 8}, shard[] = {1, N_PLANES, 8, 8}, inner[] = {1, PER_CHUNK, 8, 8};
+static const int64_t shape[] = {N_SAMPLES, N_PLANES, 8, 8}, shard[] = {1, N_PLANES, 8, 8},
+                     inner[] = {1, PER_CHUNK, 8, 8};
 
 static void make_array(const char *location, grv_compressor compressor)
 {
@@ -31,12 +39,14 @@ static void make_array(const char *location, grv_compressor compressor)
 
 static grv_store_counters difference(grv_store_counters a, grv_store_counters b)
 {
-    return (grv_store_counters){b.bytes_read - a.bytes_read, b.bytes_decoded - a.bytes_decoded, b.objects_opened - a.objects_opened,
-                                b.read_calls - a.read_calls, b.bytes_written - a.bytes_written};
+    return (grv_store_counters){b.bytes_read - a.bytes_read, b.bytes_decoded - a.bytes_decoded,
+                                b.objects_opened - a.objects_opened, b.read_calls - a.read_calls,
+                                b.bytes_written - a.bytes_written};
 }
 
 /* reads planes [first, first + n) of a sample, checks them, and tells what that took */
-static grv_store_counters read_planes(grv_store *store, grv_array *array, int64_t sample, int64_t first, int64_t n)
+static grv_store_counters read_planes(grv_store *store, grv_array *array, int64_t sample,
+                                      int64_t first, int64_t n)
 {
     static float out[N_PLANES * PLANE];
     const int64_t start[] = {sample, first, 0, 0}, count[] = {1, n, 8, 8};
@@ -84,7 +94,8 @@ static void test_compressed_slab(void **state)
     const grv_store_counters c = read_planes(store, array, 1, 4, 4);
     assert_int_equal(c.bytes_decoded, 2 * CHUNK_BYTES);
     assert_int_equal(c.read_calls, 2);
-    assert_true(c.bytes_read - INDEX_BYTES <= (info.st_size - INDEX_BYTES) / 3); /* two of eight chunks of about equal size */
+    assert_true(c.bytes_read - INDEX_BYTES <=
+                (info.st_size - INDEX_BYTES) / 3); /* two of eight chunks of about equal size */
     grv_array_close(&array);
     grv_store_close(&store);
 }
@@ -93,7 +104,8 @@ static void test_compressed_slab(void **state)
 static void test_index_is_validated(void **state)
 {
     static float data[N_PLANES * PLANE], out[N_PLANES * PLANE];
-    const int64_t start[] = {1, 0, 0, 0}, count[] = {1, N_PLANES, 8, 8}, empty_count[] = {1, 3, 8, 8};
+    const int64_t start[] = {1, 0, 0, 0}, count[] = {1, N_PLANES, 8, 8},
+                  empty_count[] = {1, 3, 8, 8};
     grv_store *store = NULL;
     grv_array *array = NULL, *writer = NULL;
     (void)state;
@@ -111,7 +123,8 @@ static void test_index_is_validated(void **state)
     memset(data, 0, sizeof data);
     assert_ok(grv_array_write(writer, start, empty_count, data, NULL));
     assert_ok(grv_array_read(array, start, count, out, NULL));
-    for (int i = 0; i < N_PLANES * PLANE; i++) assert_int_equal((int)out[i], i < 3 * PLANE ? 0 : i % 7);
+    for (int i = 0; i < N_PLANES * PLANE; i++)
+        assert_int_equal((int)out[i], i < 3 * PLANE ? 0 : i % 7);
     grv_array_close(&writer);
     grv_store_close(&other);
     grv_array_close(&array);
@@ -151,7 +164,9 @@ static void test_bounded_cache(void **state)
     assert_ok(grv_store_open(in_folder("bounded"), &params, &store));
     assert_ok(grv_array_open(store, "u", &array));
     for (int pass = 0; pass < 2; pass++) {
-        for (int64_t i = 0; i < N_SAMPLES; i++) assert_int_equal(read_planes(store, array, i, 0, 2).bytes_read, INDEX_BYTES + CHUNK_BYTES);
+        for (int64_t i = 0; i < N_SAMPLES; i++)
+            assert_int_equal(read_planes(store, array, i, 0, 2).bytes_read,
+                             INDEX_BYTES + CHUNK_BYTES);
     }
     assert_int_equal(read_planes(store, array, N_SAMPLES - 1, 0, 2).bytes_read, CHUNK_BYTES);
     grv_array_close(&array);
@@ -160,8 +175,9 @@ static void test_bounded_cache(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slab_reads_its_planes), cmocka_unit_test(test_compressed_slab),
-                                       cmocka_unit_test(test_index_is_validated), cmocka_unit_test(test_warm_reads_allocate_nothing),
-                                       cmocka_unit_test(test_bounded_cache)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slab_reads_its_planes), cmocka_unit_test(test_compressed_slab),
+        cmocka_unit_test(test_index_is_validated),
+        cmocka_unit_test(test_warm_reads_allocate_nothing), cmocka_unit_test(test_bounded_cache)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

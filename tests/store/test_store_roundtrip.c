@@ -11,10 +11,14 @@
 
 enum { MAX_ELEMENTS = 4096, N_STEPS = 8 };
 
-static uint64_t draw(uint64_t *counter, uint64_t below) { return grv_random_bits(11, 5, (*counter)++) % below; }
+static uint64_t draw(uint64_t *counter, uint64_t below)
+{
+    return grv_random_bits(11, 5, (*counter)++) % below;
+}
 
 /* Row-major position of an element of a region within the array. */
-static int64_t place(const grv_array_desc *desc, const int64_t *start, const int64_t *count, int64_t number)
+static int64_t place(const grv_array_desc *desc, const int64_t *start, const int64_t *count,
+                     int64_t number)
 {
     int64_t position = 0, stride = 1;
     for (int i = desc->rank - 1; i >= 0; i--) {
@@ -25,7 +29,8 @@ static int64_t place(const grv_array_desc *desc, const int64_t *start, const int
     return position;
 }
 
-static void draw_region(const grv_array_desc *desc, uint64_t *counter, int64_t *start, int64_t *count, int64_t *n)
+static void draw_region(const grv_array_desc *desc, uint64_t *counter, int64_t *start,
+                        int64_t *count, int64_t *n)
 {
     *n = 1;
     for (int i = 0; i < desc->rank; i++) {
@@ -62,7 +67,8 @@ static void exercise(const char *location, const grv_array_desc *desc, int n_thr
         memset(buffer, 0xaa, sizeof buffer);
         assert_ok(grv_array_read(array, start, count, buffer, NULL));
         for (int64_t i = 0; i < n; i++)
-            assert_memory_equal(buffer + (size_t)i * item, copy + (size_t)place(desc, start, count, i) * item, item);
+            assert_memory_equal(buffer + (size_t)i * item,
+                                copy + (size_t)place(desc, start, count, i) * item, item);
         assert_int_equal(buffer[(size_t)n * item], 0xaa);
     }
     grv_array_close(&array);
@@ -79,14 +85,16 @@ static void exercise(const char *location, const grv_array_desc *desc, int n_thr
 
 static void test_types_and_codecs(void **state)
 {
-    static const int64_t shape[] = {7, 10, 6}, chunk[] = {3, 4, 6}, shard[] = {4, 6, 6}, inner[] = {2, 3, 6};
+    static const int64_t shape[] = {7, 10, 6}, chunk[] = {3, 4, 6}, shard[] = {4, 6, 6},
+                         inner[] = {2, 3, 6};
     char name[64];
     uint64_t seed = 1;
     (void)state;
     for (int type = GRV_STORE_BOOL; type <= GRV_STORE_F64; type++) {
         for (int codec = GRV_COMPRESSOR_NONE; codec <= GRV_COMPRESSOR_GZIP; codec++) {
             for (int sharded = 0; sharded < 2; sharded++) {
-                grv_array_desc desc = desc_of((grv_store_type)type, 3, shape, sharded ? shard : chunk, sharded ? inner : NULL);
+                grv_array_desc desc = desc_of((grv_store_type)type, 3, shape,
+                                              sharded ? shard : chunk, sharded ? inner : NULL);
                 desc.compressor = (grv_compressor)codec;
                 desc.checksum = (type + codec) % 2 == 0;
                 desc.big_endian = type % 3 == 0;
@@ -101,12 +109,14 @@ static void test_types_and_codecs(void **state)
 
 static void test_ranks(void **state)
 {
-    static const int64_t shape[] = {5, 3, 4, 2, 3, 2}, chunk[] = {2, 2, 4, 1, 3, 2}, inner[] = {1, 2, 2, 1, 3, 1};
+    static const int64_t shape[] = {5, 3, 4, 2, 3, 2}, chunk[] = {2, 2, 4, 1, 3, 2},
+                         inner[] = {1, 2, 2, 1, 3, 1};
     char name[64];
     (void)state;
     for (int rank = 0; rank <= 6; rank++) {
         for (int sharded = 0; sharded < 2; sharded++) {
-            const grv_array_desc desc = desc_of(GRV_STORE_I32, rank, shape, chunk, sharded ? inner : NULL);
+            const grv_array_desc desc =
+                desc_of(GRV_STORE_I32, rank, shape, chunk, sharded ? inner : NULL);
             (void)snprintf(name, sizeof name, "r%d-%d", rank, sharded);
             exercise(in_folder(name), &desc, 2, (uint64_t)(1000 + 2 * rank + sharded));
         }
@@ -117,15 +127,23 @@ static void test_ranks(void **state)
 static void test_codec_lists(void **state)
 {
     static const char *const lists[] = {
-        "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,2,0]}},{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},\"crc32c\"]",
-        "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,2,0]}},{\"name\":\"transpose\",\"configuration\":{\"order\":[0,2,1]}},"
-        "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":true}}]",
-        "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,2,0]}},{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[3,3,2],"
-        "\"codecs\":[{\"name\":\"transpose\",\"configuration\":{\"order\":[2,0,1]}},{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
-        "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}],\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
+        "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,2,0]}},{\"name\":\"bytes\","
+        "\"configuration\":{\"endian\":\"big\"}},\"crc32c\"]",
+        "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,2,0]}},{\"name\":\"transpose\","
+        "\"configuration\":{\"order\":[0,2,1]}},"
+        "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"zstd\","
+        "\"configuration\":{\"level\":3,\"checksum\":true}}]",
+        "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,2,0]}},{\"name\":\"sharding_"
+        "indexed\",\"configuration\":{\"chunk_shape\":[3,3,2],"
+        "\"codecs\":[{\"name\":\"transpose\",\"configuration\":{\"order\":[2,0,1]}},{\"name\":"
+        "\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
+        "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}],\"index_codecs\":[{\"name\":"
+        "\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
         "{\"name\":\"crc32c\"},{\"name\":\"crc32c\"}],\"index_location\":\"start\"}}]",
-        "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zlib\",\"clevel\":1,"
-        "\"shuffle\":\"bitshuffle\",\"typesize\":2,\"blocksize\":64}},{\"name\":\"zstd\",\"configuration\":{}},{\"name\":\"gzip\"},{\"name\":\"crc32c\"}]",
+        "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"blosc\","
+        "\"configuration\":{\"cname\":\"zlib\",\"clevel\":1,"
+        "\"shuffle\":\"bitshuffle\",\"typesize\":2,\"blocksize\":64}},{\"name\":\"zstd\","
+        "\"configuration\":{}},{\"name\":\"gzip\"},{\"name\":\"crc32c\"}]",
     };
     static const int64_t shape[] = {7, 10, 6}, chunk[] = {4, 6, 6};
     char name[64];
@@ -142,11 +160,16 @@ static void test_codec_lists(void **state)
 static void test_nested_shards(void **state)
 {
     static const char *const format =
-        "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,6,3],\"codecs\":[{\"name\":\"sharding_indexed\",\"configuration\":"
-        "{\"chunk_shape\":[1,3,3],\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"crc32c\"}],"
-        "\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"index_location\":\"start\"}}%s],"
-        "\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"crc32c\"}]}}]";
-    static const int64_t shape[] = {7, 10, 6}, chunk[] = {4, 6, 6}, zero[] = {0, 0, 0}, one[] = {1, 1, 1};
+        "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,6,3],\"codecs\":[{"
+        "\"name\":\"sharding_indexed\",\"configuration\":"
+        "{\"chunk_shape\":[1,3,3],\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":"
+        "\"little\"}},{\"name\":\"crc32c\"}],"
+        "\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"index_"
+        "location\":\"start\"}}%s],"
+        "\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{"
+        "\"name\":\"crc32c\"}]}}]";
+    static const int64_t shape[] = {7, 10, 6}, chunk[] = {4, 6, 6}, zero[] = {0, 0, 0},
+                         one[] = {1, 1, 1};
     char codecs[1024];
     (void)state;
     grv_array_desc desc = desc_of(GRV_STORE_I16, 3, shape, chunk, NULL);
@@ -183,7 +206,9 @@ static void test_strides(void **state)
     for (int i = 0; i < 12; i++) assert_int_equal(out[i], 100 * (4 - i / 3) + 3 - i % 3);
     for (int i = 0; i < 64; i++) out[i] = -1;
     assert_ok(grv_array_read(array, start, count, out, padded));
-    for (int i = 0; i < 40; i++) assert_int_equal(out[i], i % 10 % 2 == 0 && i % 10 < 6 ? 100 * (1 + i / 10) + 1 + i % 10 / 2 : -1);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(out[i],
+                         i % 10 % 2 == 0 && i % 10 < 6 ? 100 * (1 + i / 10) + 1 + i % 10 / 2 : -1);
     /* written from transposed memory */
     for (int i = 0; i < 12; i++) out[i] = 1000 + i;
     assert_ok(grv_array_write(array, start, count, out, transposed));
@@ -210,7 +235,8 @@ static void test_empty_and_scalar(void **state)
     assert_ok(grv_array_read(array, zero, count, NULL, NULL));
     assert_ok(grv_array_write(array, zero, count, NULL, NULL));
     count[0] = 1;
-    assert_fails(grv_array_read(array, zero, count, &got, NULL), GRV_E_ARG, "axis 0: elements 0 to 1 asked for, there are 0");
+    assert_fails(grv_array_read(array, zero, count, &got, NULL), GRV_E_ARG,
+                 "axis 0: elements 0 to 1 asked for, there are 0");
     grv_array_close(&array);
     desc = desc_of(GRV_STORE_F64, 0, NULL, NULL, NULL);
     assert_ok(grv_array_create(store, "scalar", &desc, &array));
@@ -229,14 +255,22 @@ static void test_fill_values(void **state)
         uint64_t fill;
         const char *text;
     } cases[] = {
-        {GRV_STORE_U64, UINT64_MAX, "18446744073709551615"}, {GRV_STORE_I64, (uint64_t)INT64_MIN, "-9223372036854775808"},
-        {GRV_STORE_I8, 0x80, "-128"},                        {GRV_STORE_F32, 0x7fc00000, "\"NaN\""},
-        {GRV_STORE_F32, 0xffc00001, "\"0xffc00001\""},       {GRV_STORE_F32, 0x7f800000, "\"Infinity\""},
-        {GRV_STORE_F64, 0xfff0000000000000, "\"-Infinity\""}, {GRV_STORE_F64, 0x7ff8000000000000, "\"NaN\""},
-        {GRV_STORE_F64, 0x3fb999999999999a, "0.1"},          {GRV_STORE_F32, 0x80000000, "-0.0"},
-        {GRV_STORE_F16, 0x3c01, "1.0009765625"},             {GRV_STORE_F16, 0x0001, "5.96046"},
-        {GRV_STORE_F16, 0x0000, "0.0"},                      {GRV_STORE_F16, 0x8000, "-0.0"},
-        {GRV_STORE_F16, 0x7e01, "\"0x7e01\""},               {GRV_STORE_BOOL, 1, "true"},
+        {GRV_STORE_U64, UINT64_MAX, "18446744073709551615"},
+        {GRV_STORE_I64, (uint64_t)INT64_MIN, "-9223372036854775808"},
+        {GRV_STORE_I8, 0x80, "-128"},
+        {GRV_STORE_F32, 0x7fc00000, "\"NaN\""},
+        {GRV_STORE_F32, 0xffc00001, "\"0xffc00001\""},
+        {GRV_STORE_F32, 0x7f800000, "\"Infinity\""},
+        {GRV_STORE_F64, 0xfff0000000000000, "\"-Infinity\""},
+        {GRV_STORE_F64, 0x7ff8000000000000, "\"NaN\""},
+        {GRV_STORE_F64, 0x3fb999999999999a, "0.1"},
+        {GRV_STORE_F32, 0x80000000, "-0.0"},
+        {GRV_STORE_F16, 0x3c01, "1.0009765625"},
+        {GRV_STORE_F16, 0x0001, "5.96046"},
+        {GRV_STORE_F16, 0x0000, "0.0"},
+        {GRV_STORE_F16, 0x8000, "-0.0"},
+        {GRV_STORE_F16, 0x7e01, "\"0x7e01\""},
+        {GRV_STORE_BOOL, 1, "true"},
     };
     char name[32], document[4096], path[64], wanted[64];
     (void)state;
@@ -264,9 +298,10 @@ static void test_fill_values(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_types_and_codecs), cmocka_unit_test(test_ranks),
-                                       cmocka_unit_test(test_codec_lists),      cmocka_unit_test(test_nested_shards),
-                                       cmocka_unit_test(test_strides),          cmocka_unit_test(test_empty_and_scalar),
-                                       cmocka_unit_test(test_fill_values)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types_and_codecs), cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_codec_lists),      cmocka_unit_test(test_nested_shards),
+        cmocka_unit_test(test_strides),          cmocka_unit_test(test_empty_and_scalar),
+        cmocka_unit_test(test_fill_values)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -66,19 +66,19 @@ static inline size_t read_file(const char *path, void *data, size_t n)
 }
 
 /* fails the test with grove's own message */
-#define assert_ok(expression)                                                                      \
-    do {                                                                                           \
-        const grv_status s_ = (expression);                                                        \
-        if (s_ != GRV_OK) fail_msg("%s: %s", #expression, grv_error_trace());                      \
+#define assert_ok(expression)                                                 \
+    do {                                                                      \
+        const grv_status s_ = (expression);                                   \
+        if (s_ != GRV_OK) fail_msg("%s: %s", #expression, grv_error_trace()); \
     } while (0)
 
 /* the expression fails with this status, and the message holds the text */
-#define assert_fails(expression, expected, text)                                                   \
-    do {                                                                                           \
-        const grv_status s_ = (expression);                                                        \
-        if (s_ != (expected) || strstr(grv_error_message(), text) == NULL)                         \
-            fail_msg("%s: status %d, message \"%s\"; expected %d with \"%s\"", #expression,        \
-                     (int)s_, grv_error_message(), (int)(expected), text);                         \
+#define assert_fails(expression, expected, text)                                            \
+    do {                                                                                    \
+        const grv_status s_ = (expression);                                                 \
+        if (s_ != (expected) || strstr(grv_error_message(), text) == NULL)                  \
+            fail_msg("%s: status %d, message \"%s\"; expected %d with \"%s\"", #expression, \
+                     (int)s_, grv_error_message(), (int)(expected), text);                  \
     } while (0)
 
 static inline grv_store *open_writable(const char *location, int n_threads)
@@ -92,7 +92,8 @@ static inline grv_store *open_writable(const char *location, int n_threads)
 }
 
 /* Row-major description; inner == NULL: not sharded. */
-static inline grv_array_desc desc_of(grv_store_type type, int rank, const int64_t *shape, const int64_t *chunk, const int64_t *inner)
+static inline grv_array_desc desc_of(grv_store_type type, int rank, const int64_t *shape,
+                                     const int64_t *chunk, const int64_t *inner)
 {
     grv_array_desc desc = grv_array_desc_default();
     desc.type = type;
