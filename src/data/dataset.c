@@ -322,6 +322,14 @@ static grv_status take_wide_buffer(grv_dataset *dataset, int64_t n, grvi_wide_bu
     return GRV_OK;
 }
 
+/* what the store says names a chunk; whoever asked for a sample wants to know which */
+static grv_status name_sample(int64_t sample, grv_status status)
+{
+    if (status == GRV_OK) return GRV_OK;
+    GRV_FAIL(status, "sample %lld: %s", (long long)sample,
+             grv_error_message() + strlen(grv_status_text(status)) + 2);
+}
+
 static grv_status read_field(grv_dataset *dataset, grv_array *array, const char *name,
                              const grv_dataset_field *field, int64_t sample, int64_t first_plane,
                              int64_t n_planes, float *out)
@@ -334,14 +342,14 @@ static grv_status read_field(grv_dataset *dataset, grv_array *array, const char 
     for (int i = 1; i < field->n_axes; i++) count[i + 1] = field->shape[i];
     count[field->n_axes + 1] = field->n_channels;
     if (dataset->desc.type == GRV_STORE_F32) {
-        GRV_TRY(grv_array_read(array, start, count, out, NULL));
+        GRV_TRY(name_sample(sample, grv_array_read(array, start, count, out, NULL)));
     } else {
         grvi_wide_buffer *wide = NULL;
         GRV_TRY(take_wide_buffer(dataset, n, &wide));
         const grv_status status = grv_array_read(array, start, count, wide->values, NULL);
         for (int64_t i = 0; i < n && status == GRV_OK; i++) out[i] = (float)wide->values[i];
         grv_free(atomic_exchange(&dataset->spare, wide));
-        if (status != GRV_OK) return status;
+        GRV_TRY(name_sample(sample, status));
     }
     /* a shard that was lost reads as the fill value */
     if (isnan(out[0])) GRV_TRY(grv_array_has_object(array, start, &present));

@@ -3,6 +3,7 @@
 #include "grove/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -72,7 +73,7 @@ static grv_status write_state(const char *path, const grv_train_state *s, int64_
     grvi_json_end_object(&w);
     grvi_text_append(&text, "\n");
     grv_status status = grvi_text_status(&text);
-    if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, false);
+    if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, true);
     grvi_text_fini(&text);
     return status;
 }
@@ -223,10 +224,20 @@ static void folder_paths_fini(folder_paths *p)
 
 static grv_status publish(const char *path, const folder_paths *p)
 {
-    GRV_TRY(grvi_fs_remove_tree(p->old.data));
-    if (grvi_fs_exists(path)) GRV_TRY(grvi_fs_rename(path, p->old.data));
+    if (grvi_fs_exists(path)) { /* else <path>.old may be the only whole one */
+        GRV_TRY(grvi_fs_remove_tree(p->old.data));
+        GRV_TRY(grvi_fs_rename(path, p->old.data));
+    }
     GRV_TRY(grvi_fs_rename(p->partial.data, path));
     return grvi_fs_remove_tree(p->old.data);
+}
+
+/* what a failed save wrote aside; the first failure is the one to tell */
+static void remove_partial(const folder_paths *p, grv_status status)
+{
+    char message[1024];
+    (void)snprintf(message, sizeof message, "%s", grv_error_message());
+    if (p->partial.data != NULL && grvi_fs_remove_tree(p->partial.data) != GRV_OK) (void)grvi_fail_from(status, message);
 }
 
 static grv_status prepare(const folder_paths *p)
@@ -253,10 +264,7 @@ grv_status grv_checkpoint_save(const char *path, grv_network *network, grv_optim
         status = write_state(p.state.data, state, optimizer == NULL ? 0 : grv_optimizer_count(optimizer));
         if (status == GRV_OK) status = publish(path, &p);
     }
-    if (status != GRV_OK && is_root) {
-        const grv_status ignored = grvi_fs_remove_tree(p.partial.data); /* the first failure is the one to tell */
-        (void)ignored;
-    }
+    if (status != GRV_OK && is_root) remove_partial(&p, status);
     folder_paths_fini(&p);
     return comm == NULL ? status : grv_comm_agree(comm, status);
 }

@@ -28,9 +28,10 @@ typedef struct evaluation_state {
     grv_loader *loader;
     int64_t *samples, n_runs;
     double *seconds;     /* [n_runs] */
-    double *mean_sums;   /* [n_runs][2]: this rank's sums of (mean - y)^2 and y^2 */
+    double *mean_sums;   /* [n_runs][planes of this rank][2]: sums of (mean - y)^2 and y^2 */
     double *all_sums;    /* of all ranks */
-    int64_t *bytes;      /* [ranks] */
+    int64_t *bytes;      /* [ranks] of mean_sums */
+    int64_t n_planes;    /* of all domain ranks */
 } evaluation_state;
 
 static void state_fini(evaluation_state *s)
@@ -51,15 +52,29 @@ static grv_status state_init(evaluation_state *s, const grv_network *n, grv_data
     GRV_CHECK(n->params.loss && n->params.batch == n->params.n_data, GRV_E_ARG, "evaluate: a network with loss and one sample per data rank expected");
     GRV_TRY(rank_samples(n, samples, &s->samples, &s->n_runs));
     GRV_TRY(GRVI_CALLOC(&s->seconds, s->n_runs));
-    GRV_TRY(GRVI_CALLOC(&s->mean_sums, 2 * s->n_runs));
-    GRV_TRY(GRVI_CALLOC(&s->all_sums, 2 * s->n_runs * n_ranks));
+    s->n_planes = n->params.fno.n[0];
+    GRV_TRY(GRVI_CALLOC(&s->mean_sums, 2 * s->n_runs * loader.planes.count));
+    GRV_TRY(GRVI_CALLOC(&s->all_sums, 2 * s->n_runs * s->n_planes * n->params.n_data));
     GRV_TRY(GRVI_CALLOC(&s->bytes, n_ranks));
-    for (int r = 0; r < n_ranks; r++) s->bytes[r] = 2 * s->n_runs * (int64_t)sizeof(double);
+    for (int r = 0; r < n_ranks; r++)
+        s->bytes[r] = 2 * s->n_runs * grv_partition_range(s->n_planes, n->params.n_domain, r % n->params.n_domain).count * (int64_t)sizeof(double);
     GRV_TRY(grv_loader_create(data, &loader, &s->loader));
     return grv_loader_begin(s->loader, s->samples, s->n_runs);
 }
 
-/* the mean predictor's error of each sample from the sums of all ranks */
+/* (mean - y)^2 and y^2 of run i, summed over each of this rank's planes */
+static void add_mean_sums(evaluation_state *s, const grv_network *n, int64_t i, const float *mean_field, const float *target)
+{
+    const grvi_point_kernels *const kernels = grvi_point_kernels_for(grvi_isa_chosen());
+    const int64_t n_planes = grv_network_planes(n).count, plane = grv_network_output_count(n) / n_planes;
+    for (int64_t x = 0; x < n_planes; x++) {
+        const grvi_loss_sums sums = kernels->loss_sums(plane, mean_field + x * plane, target + x * plane);
+        s->mean_sums[2 * (i * n_planes + x)] = sums.error2;
+        s->mean_sums[2 * (i * n_planes + x) + 1] = sums.target2;
+    }
+}
+
+/* the mean predictor's error of each sample, plane by plane in the order of one rank, whoever had the plane */
 static grv_status mean_field_error(evaluation_state *s, const grv_network *n, grv_comm *comm, grv_range samples, double *out)
 {
     const double *sums = s->mean_sums;
@@ -70,20 +85,31 @@ static grv_status mean_field_error(evaluation_state *s, const grv_network *n, gr
     *out = 0;
     for (int64_t i = 0; i < samples.count; i++) {
         double error = 0, norm = 0;
+        const int64_t run = i / n->params.n_data;
+        const double *rank_sums = sums + 2 * s->n_runs * s->n_planes * (i % n->params.n_data);
         for (int m = 0; m < n->params.n_domain; m++) {
-            const int64_t rank = i % n->params.n_data * n->params.n_domain + m;
-            error += sums[2 * (rank * s->n_runs + i / n->params.n_data)];
-            norm += sums[2 * (rank * s->n_runs + i / n->params.n_data) + 1];
+            const int64_t n_planes = grv_partition_range(s->n_planes, n->params.n_domain, m).count;
+            for (int64_t x = run * n_planes; x < (run + 1) * n_planes; x++) {
+                error += rank_sums[2 * x];
+                norm += rank_sums[2 * x + 1];
+            }
+            rank_sums += 2 * s->n_runs * n_planes;
         }
         *out += sqrt(error / norm) / (double)samples.count;
     }
     return GRV_OK;
 }
 
+/* losses are the same on every rank, and so is this error */
+static grv_status check_loss(double loss, int64_t sample)
+{
+    GRV_CHECK(isfinite(loss), GRV_E_NUMERIC, "sample %lld: the error of the prediction is not finite", (long long)sample);
+    return GRV_OK;
+}
+
 static grv_status run_samples(evaluation_state *s, grv_network *n, const float *mean_field, grv_range samples, grv_comm *comm, grv_log *log,
                               double *losses, grv_evaluation *out)
 {
-    const grvi_point_kernels *const kernels = grvi_point_kernels_for(grvi_isa_chosen());
     grv_progress progress;
     grv_status status = GRV_OK;
     grv_progress_begin(&progress, log, "evaluate", "samples", samples.count);
@@ -96,16 +122,14 @@ static grv_status run_samples(evaluation_state *s, grv_network *n, const float *
         status = grv_network_run(n, input, target);
         if (status != GRV_OK) break;
         s->seconds[i] = grv_clock_seconds() - begin;
-        if (mean_field != NULL) {
-            const grvi_loss_sums sums = kernels->loss_sums(grv_network_output_count(n), mean_field, target);
-            s->mean_sums[2 * i] = sums.error2;
-            s->mean_sums[2 * i + 1] = sums.target2;
-        }
-        for (int64_t k = 0; k < n->params.n_data && i * n->params.n_data + k < samples.count; k++) {
+        if (mean_field != NULL) add_mean_sums(s, n, i, mean_field, target);
+        for (int64_t k = 0; status == GRV_OK && k < n->params.n_data && i * n->params.n_data + k < samples.count; k++) {
             const double loss = grv_exec_sample_losses(n->exec)[k];
+            status = check_loss(loss, samples.start + i * n->params.n_data + k);
             out->relative_l2 += loss / (double)samples.count;
             if (losses != NULL) losses[i * n->params.n_data + k] = loss;
         }
+        if (status != GRV_OK) break;
         grv_progress_update(&progress, grvi_min_i64((i + 1) * n->params.n_data, samples.count));
     }
     grv_progress_end(&progress);

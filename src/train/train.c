@@ -111,6 +111,9 @@ static grv_status set_up(trainer *t)
     grv_error_clear();
     if (!resume) return agree(t, grv_network_initialise(t->network, (uint64_t)c->seed));
     GRV_TRY(grv_checkpoint_load(t->checkpoint_path, t->network, t->optimizer, &t->state, t->comm));
+    GRV_CHECK(t->state.step_in_epoch < t->steps_per_epoch, GRV_E_CONFIG,
+              "resuming from %s: it is %lld steps into an epoch that has %lld with this batch and these samples", t->checkpoint_path,
+              (long long)t->state.step_in_epoch, (long long)t->steps_per_epoch);
     grv_log_message(t->log, GRV_LOG_INFO, "resuming after epoch %lld, step %lld", (long long)t->state.epoch, (long long)t->state.step_in_epoch);
     return GRV_OK;
 }
@@ -153,6 +156,18 @@ static grv_status check_loss(const trainer *t)
     while (i < t->config->batch - 1 && isfinite(losses[i])) i++;
     GRV_FAIL(GRV_E_NUMERIC, "the loss is not finite in epoch %lld, step %lld, sample %lld; the last checkpoint is kept", (long long)t->state.epoch + 1,
              (long long)t->state.step_in_epoch + 1, (long long)(t->split.train.start + t->order[t->state.step_in_epoch * t->config->batch + i]));
+}
+
+/* a step may have gone too far for its loss to tell: the checkpoint before it is worth more than this one */
+static grv_status check_weights(const trainer *t)
+{
+    const float *const weights = grv_network_parameters(t->network);
+    const int64_t n = grv_plan_summarise(grv_network_plan(t->network)).param_count;
+    bool finite = true;
+    for (int64_t i = 0; i < n; i++) finite = finite && isfinite(weights[i]);
+    GRV_CHECK(finite, GRV_E_NUMERIC, "the weights are not finite in epoch %lld after step %lld; the last checkpoint is kept",
+              (long long)t->state.epoch + 1, (long long)t->state.step_in_epoch);
+    return GRV_OK;
 }
 
 static grv_status save(trainer *t)
@@ -210,6 +225,7 @@ static grv_status one_epoch(trainer *t, grv_progress *progress)
     while (t->state.step_in_epoch < t->steps_per_epoch) {
         const grv_status status = one_step(t, &epoch.learning_rate);
         if (status == GRV_AGAIN) {
+            GRV_TRY(agree(t, check_weights(t)));
             GRV_TRY(save(t));
             GRV_FAIL(GRV_E_INTERRUPTED, "stopped in epoch %lld after step %lld of %lld; run it again to go on", (long long)t->state.epoch + 1,
                      (long long)t->state.step_in_epoch, (long long)t->steps_per_epoch);
@@ -217,6 +233,7 @@ static grv_status one_epoch(trainer *t, grv_progress *progress)
         GRV_TRY(status);
         grv_progress_update(progress, t->state.epoch * t->steps_per_epoch + t->state.step_in_epoch);
     }
+    GRV_TRY(agree(t, check_weights(t)));
     epoch.step = grv_optimizer_count(t->optimizer);
     epoch.train_loss = t->state.loss_sum / (double)t->steps_per_epoch;
     epoch.wait_seconds = grv_loader_waited(t->loader) - waited;

@@ -14,7 +14,7 @@
 
 static char test_folder[256];
 
-static int make_folder(void **state)
+static inline int make_folder(void **state)
 {
     const char *base = getenv("TMPDIR");
     (void)state;
@@ -24,7 +24,7 @@ static int make_folder(void **state)
     return mkdtemp(test_folder) == NULL;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
+static inline int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
 {
     (void)info;
     (void)type;
@@ -32,7 +32,7 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
     return remove(path);
 }
 
-static int remove_folder(void **state)
+static inline int remove_folder(void **state)
 {
     (void)state;
     return nftw(test_folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);

@@ -1,0 +1,226 @@
+"""The commands one after the other as a user meets them, and what happens when a run is cut short.
+
+usage: commands_test.py SCENARIO, in the environment of tests/cli (GROVE_TEST_PATH, GROVE_MPIEXEC). Exit status 77: cannot be tried here.
+Everything is made in a folder of its own, which is removed in the end.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SKIPPED = 77
+# a few seconds in all: three flows on 16^3 cells, a small network
+SIMULATE = ["simulate", "output=flows", "samples=4", "grid=16,16,16", "radius=2", "snapshots=3", "threads=2"]
+TRAIN = ["train", "data=flows", "samples.train=2", "samples.validation=1", "samples.test=1", "batch=1", "model.modes=3,3,3,2", "model.width=3",
+         "model.blocks=2", "threads=1", "checkpoint.epochs=1"]
+ENDLESS = "epochs=1000000"
+
+
+def fail(message):
+    sys.exit(f"commands_test: {message}")
+
+
+def command(arguments, ranks=1):
+    return ([os.environ["GROVE_MPIEXEC"], "-n", str(ranks)] if ranks > 1 else []) + ["grove", *arguments]
+
+
+def grove(arguments, ranks=1, exit_code=0, **options):
+    """Runs to the end; returns the finished process with its output as text."""
+    done = subprocess.run(command(arguments, ranks), capture_output=True, text=True, timeout=100, check=False, **options)
+    if exit_code is not None and done.returncode != exit_code:
+        fail(f"{done.args}: exit code {exit_code} expected, {done.returncode} found\n{done.stdout}{done.stderr}")
+    return done
+
+
+def start(arguments, ranks=1):
+    return subprocess.Popen(command(arguments, ranks), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def expect(condition, message):
+    if not condition:
+        fail(message)
+
+
+def one_line(done, *parts):
+    """grove's part of stderr is one line that holds these parts."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("grove ")]
+    expect(len(lines) == 1 and all(part in lines[0] for part in parts), f"one line with {parts} expected on stderr, found:\n{done.stderr}")
+
+
+def rows(run):
+    """metrics.csv without the times."""
+    path = Path(run, "metrics.csv")
+    return [line.split(",")[:5] for line in path.read_text().splitlines()[1:]] if path.exists() else []
+
+
+def files(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in Path(folder).rglob("*") if p.is_file()}
+
+
+def expect_same_runs(a, b):
+    expect(rows(a) == rows(b), f"losses differ:\n{rows(a)}\n{rows(b)}")
+    for name in ("checkpoint/weights.safetensors", "checkpoint/optimizer.safetensors", "best/weights.safetensors"):
+        expect(Path(a, name).read_bytes() == Path(b, name).read_bytes(), f"{name} of {a} and {b} differ")
+
+
+def wait_until(condition, what, process=None, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        if process is not None and process.poll() is not None:
+            fail(f"ended before: {what}\n{process.communicate()}")
+        if time.monotonic() > end:
+            fail(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+def pipeline():
+    """Simulate, look, train, evaluate, predict: alone and on two ranks, with the same results."""
+    made = grove(SIMULATE).stdout
+    expect("4 of 4 flows done, 4 made now" in made, made)
+    before = files("flows")
+    again = grove([*SIMULATE, "--json"]).stdout
+    expect(json.loads(again)["made"] == 0 and files("flows") == before, again)
+    info = grove(["store", "info", "flows", "--json"]).stdout
+    expect('"done"' in json.dumps(json.loads(info)) and "vorticity_z" in info, info)
+
+    for run, ranks in (("one", 1), ("two", 2)):
+        result = json.loads(grove([*TRAIN, f"run={run}", "epochs=2", "--json"], ranks).stdout)
+        expect(result["epochs"] == 2 and 0 < result["train_loss"] < 2, result)
+    expect_same_runs("one", "two")
+    grove([*TRAIN, "run=two", "epochs=3"])  # a checkpoint of two ranks goes on with one
+    grove([*TRAIN, "run=one", "epochs=3"], 2)
+    expect_same_runs("one", "two")
+
+    found = {}
+    for run, ranks in (("one", 1), ("two", 2)):
+        printed = json.loads(grove(["evaluate", f"run={run}", "--json"], ranks).stdout)
+        found[run] = json.loads(Path(run, "metrics.json").read_text())
+        for key in ("relative_l2", "relative_l2_mean_field", "relative_l2_zero", "simulator_seconds", "surrogate_seconds"):
+            expect(found[run][key] > 0 and abs(printed[key] - found[run][key]) <= 1e-6 * printed[key], (key, printed, found[run]))
+        expect(found[run]["relative_l2_zero"] == 1 and found[run]["samples"] == 1, found[run])
+        for name in ("sample_3.png", "loss.png"):
+            expect(Path(run, name).read_bytes().startswith(b"\x89PNG\r\n\x1a\n"), f"{run}/{name} is no PNG")
+    for key in ("relative_l2", "relative_l2_mean_field"):
+        expect(found["one"][key] == found["two"][key], (key, found))
+
+    for output, ranks in (("answers1", 1), ("answers2", 2)):
+        printed = grove(["predict", "checkpoint=two/best", "input=flows", f"output={output}", "first=1", "count=2"], ranks).stdout
+        expect("2 samples predicted" in printed, printed)
+    expect(files("answers1") == files("answers2"), "predictions on one and two ranks differ")
+    one_line(grove(["predict", "checkpoint=two/best", "input=flows", "output=answers1"], exit_code=1), "answers1")
+    one_line(grove(["evaluate", "run=nowhere"], exit_code=1), "nowhere")
+    one_line(grove(["predict", "checkpoint=nowhere/best", "input=flows", "output=answers3"], exit_code=1), "nowhere/best")
+    expect(not Path("answers3").exists(), "answers3 was made")
+
+
+def interrupt():
+    """Ctrl-C at any time leaves a run that goes on as if nothing had happened."""
+    grove(SIMULATE)
+    for run, ranks, number in (("one", 1, signal.SIGINT), ("terminated", 1, signal.SIGTERM), ("two", 2, signal.SIGINT)):
+        process = start([*TRAIN, f"run={run}", ENDLESS], ranks)
+        wait_until(lambda: len(rows(run)) >= 2, "two epochs", process)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        expect(process.returncode != 0, f"{run}: exit code 0 after a signal")
+        if ranks == 1:
+            expect(process.returncode == 1 and "stopped in epoch" in errors and "run it again to go on" in errors, errors)
+        expect(not Path(run, "checkpoint.partial").exists(), f"{run}: half a checkpoint is left")
+        state = json.loads(Path(run, "checkpoint", "state.json").read_text())
+        expect(state["epoch"] == len(rows(run)) or ranks > 1, f"{run}: {state['epoch']} epochs, {len(rows(run))} rows")
+        whole = f"{run}_whole"
+        epochs = f"epochs={state['epoch'] + 2}"
+        grove([*TRAIN, f"run={run}", epochs])
+        grove([*TRAIN, f"run={whole}", epochs])
+        expect_same_runs(run, whole)
+
+
+def killed_rank():
+    """A rank that dies takes the job with it at once; the checkpoint before goes on."""
+    grove(SIMULATE)
+    process = start([*TRAIN, "run=killed", ENDLESS], 2)
+    wait_until(lambda: len(rows("killed")) >= 2, "two epochs", process)
+    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True).stdout
+    ranks = [int(line.split()[0]) for line in listed.splitlines() if "grove train" in line]
+    expect(len(ranks) == 2, listed)
+    begin = time.monotonic()
+    os.kill(ranks[1], signal.SIGKILL)
+    process.communicate(timeout=30)
+    expect(process.returncode != 0, "exit code 0 although a rank was killed")
+    expect(time.monotonic() - begin < 20, "the job went on for long")
+    state = json.loads(Path("killed", "checkpoint", "state.json").read_text()) if Path("killed", "checkpoint").exists() else {"epoch": 1}
+    epochs = f"epochs={state['epoch'] + 2}"
+    grove([*TRAIN, "run=killed", epochs])
+    grove([*TRAIN, "run=whole", epochs])
+    expect_same_runs("killed", "whole")
+
+
+def check_no_space(run, **options):
+    """Training cannot write its checkpoint: one line, nothing half-made, and the checkpoint from before (if any) is as it was."""
+
+    def checkpoint():
+        return files(Path(run, "checkpoint")) if Path(run, "checkpoint").exists() else {}
+
+    before = checkpoint()
+    done = grove([*TRAIN, f"run={run}", "epochs=4", "-q"], exit_code=1, **options)
+    one_line(done, ".safetensors")
+    expect(before == checkpoint(), f"{run}: {sorted(before)} before, {sorted(checkpoint())} after")
+    expect(not list(Path(run).rglob("*partial*")), f"{run}: parts are left")
+    return done
+
+
+def no_space():
+    """Files may not grow (RLIMIT_FSIZE): what a full disk or quota does, without a disk."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+    grove(SIMULATE)
+    check_no_space("fresh", preexec_fn=limit)
+    grove([*TRAIN, "run=begun", "epochs=2"])
+    check_no_space("begun", preexec_fn=limit)
+    for run in ("fresh", "begun"):
+        grove([*TRAIN, f"run={run}", "epochs=3"])
+    expect_same_runs("fresh", "begun")
+    # flows: nothing half-made, and the same call completes the data set when there is space
+    simulate = [word.replace("output=flows", "output=later") for word in SIMULATE]
+    one_line(grove([*simulate, "-q"], exit_code=1, preexec_fn=limit), "target")
+    expect(not list(Path("later").rglob("*partial*")), "parts are left in the data set")
+    expect("4 of 4 flows done" in grove(simulate).stdout, "not completed")
+
+
+def full_disk():
+    """The same on a file system of its own that is full."""
+    Path("disk").mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", "disk"], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        print("no right to mount a small file system")
+        sys.exit(SKIPPED)
+    try:
+        grove(SIMULATE)
+        done = check_no_space("disk/run")
+        expect("No space left on device" in done.stderr, done.stderr)
+    finally:
+        subprocess.run(["umount", "disk"], check=True)
+
+
+SCENARIOS = {f.__name__: f for f in (pipeline, interrupt, killed_rank, no_space, full_disk)}
+
+
+def main():
+    os.environ["PATH"] = os.environ["GROVE_TEST_PATH"] + os.pathsep + os.environ["PATH"]
+    with tempfile.TemporaryDirectory(prefix="grove-commands-") as folder:
+        os.chdir(folder)
+        try:
+            SCENARIOS[sys.argv[1]]()
+        finally:
+            os.chdir("/")
+
+
+main()
