@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "core/alloc.h"
+#include "core/fs.h"
 #include "mpi_test.h"
 #include "store_support.h"
 #include "train_fixture.h"
@@ -220,12 +222,53 @@ static void test_bad_checkpoint(void **state)
     wait_for_all();
 }
 
+/* --- out of memory on one rank --- */
+
+enum { N_POINTS = 60 };
+
+/* the last rank's allocation number n fails: all say so, all give everything back; false if the run did not get there */
+static bool check_failure(grv_train_config *config, int64_t n)
+{
+    const int last = grv_comm_size(world) - 1;
+    grv_train_result result;
+    if (is_root()) assert_ok(grvi_fs_remove_tree(config->run));
+    wait_for_all();
+    const int64_t held = grv_memory_get().bytes;
+    grv_error_clear();
+    if (grv_comm_rank(world) == last) grvi_alloc_fail_after(n);
+    const grv_status status = grv_train(config, world, NULL, NULL, NULL, &result);
+    grvi_alloc_fail_after(-1);
+    if (status != GRV_OK && (status != GRV_E_NOMEM || strstr(grv_error_message(), "out of memory") == NULL))
+        fail_msg("rank %d, allocation %lld of rank %d: status %d, \"%s\"", grv_comm_rank(world), (long long)n, last, (int)status,
+                 grv_error_message());
+    assert_int_equal(grv_memory_get().bytes, held);
+    wait_for_all();
+    assert_false(is_there(in_run("faults", "checkpoint.partial")));
+    return status != GRV_OK;
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    grv_train_config config = config_of("faults", 1, 0);
+    grv_train_result result;
+    config.epochs = 1;
+    const int64_t before = grv_memory_get().n_allocations;
+    assert_ok(grv_train(&config, world, NULL, NULL, NULL, &result));
+    int64_t n = grv_memory_get().n_allocations - before;
+    assert_ok(grv_comm_broadcast(world, grv_comm_size(world) - 1, &n, sizeof n));
+    int n_failed = 0;
+    for (int64_t i = 0; i < N_POINTS; i++) n_failed += check_failure(&config, i * n / N_POINTS);
+    assert_true(n_failed > N_POINTS * 9 / 10);
+    free_config(&config);
+}
+
 int main(void)
 {
     world = mpi_test_begin();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits), cmocka_unit_test(test_stop_and_resume), cmocka_unit_test(test_predictions),
                                        cmocka_unit_test(test_error_on_one_rank), cmocka_unit_test(test_bad_settings),
-                                       cmocka_unit_test(test_bad_checkpoint)};
+                                       cmocka_unit_test(test_bad_checkpoint), cmocka_unit_test(test_out_of_memory)};
     const int failed = cmocka_run_group_tests(tests, make_data, remove_data);
     return mpi_test_end(&world, failed);
 }
