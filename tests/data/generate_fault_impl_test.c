@@ -17,14 +17,21 @@ enum { N_POINTS = 40 };
 
 static grv_generate_config config_of(const char *name)
 {
-    static const char *const settings[] = {"samples=2", "grid=8,8,8", "radius=1", "snapshots=1", "interval=0.2", "threads=2",
-                                           "centre.min=0.3,0.3,0.3", "centre.max=0.7,0.7,0.7"};
+    static const char *const settings[] = {"samples=2",
+                                           "grid=8,8,8",
+                                           "radius=1",
+                                           "snapshots=1",
+                                           "interval=0.2",
+                                           "threads=2",
+                                           "centre.min=0.3,0.3,0.3",
+                                           "centre.max=0.7,0.7,0.7"};
     grv_generate_config config = {0};
     char output[600];
     assert_ok(grv_config_defaults(grv_generate_options(), &config));
     (void)snprintf(output, sizeof output, "output=%s", in_folder(name));
     assert_ok(grv_config_set(grv_generate_options(), &config, output));
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) assert_ok(grv_config_set(grv_generate_options(), &config, settings[i]));
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_ok(grv_config_set(grv_generate_options(), &config, settings[i]));
     return config;
 }
 
@@ -58,8 +65,10 @@ static void test_out_of_memory(void **state)
         const grv_status status = grv_generate(&config, NULL, NULL, NULL, &result);
         grvi_alloc_fail_after(-1);
         n_failed += status != GRV_OK;
-        if (status != GRV_OK && (status != GRV_E_NOMEM || strstr(grv_error_message(), "out of memory") == NULL))
-            fail_msg("allocation %lld: status %d, \"%s\"", (long long)(i * n / N_POINTS), (int)status, grv_error_message());
+        if (status != GRV_OK &&
+            (status != GRV_E_NOMEM || strstr(grv_error_message(), "out of memory") == NULL))
+            fail_msg("allocation %lld: status %d, \"%s\"", (long long)(i * n / N_POINTS),
+                     (int)status, grv_error_message());
         assert_int_equal(grv_memory_get().bytes, held);
         check_samples(config.output);
         assert_ok(grv_generate(&config, NULL, NULL, NULL, &result));

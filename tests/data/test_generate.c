@@ -17,18 +17,28 @@ enum { N_FLOWS = 5, N_CELLS = 12 * 10 * 8, N_INPUT = 3 * N_CELLS, N_TARGET = 2 *
 
 static grv_generate_config config_of(const char *name)
 {
-    static const char *const settings[] = {"samples=5", "grid=12,10,8", "radius=1.5", "snapshots=2", "interval=0.5", "threads=1",
-                                           "centre.min=0.3,0.3,0.3", "centre.max=0.7,0.7,0.7"};
+    static const char *const settings[] = {"samples=5",
+                                           "grid=12,10,8",
+                                           "radius=1.5",
+                                           "snapshots=2",
+                                           "interval=0.5",
+                                           "threads=1",
+                                           "centre.min=0.3,0.3,0.3",
+                                           "centre.max=0.7,0.7,0.7"};
     grv_generate_config config = {0};
     char output[600];
     assert_ok(grv_config_defaults(grv_generate_options(), &config));
     (void)snprintf(output, sizeof output, "output=%s", in_folder(name));
     assert_ok(grv_config_set(grv_generate_options(), &config, output));
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) assert_ok(grv_config_set(grv_generate_options(), &config, settings[i]));
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_ok(grv_config_set(grv_generate_options(), &config, settings[i]));
     return config;
 }
 
-static void free_config(grv_generate_config *config) { grv_config_fini(grv_generate_options(), config); }
+static void free_config(grv_generate_config *config)
+{
+    grv_config_fini(grv_generate_options(), config);
+}
 
 static grv_generate_result generate_ok(grv_generate_config *config)
 {
@@ -45,7 +55,8 @@ static void assert_same_samples(const char *a, const char *b, int64_t n)
     assert_ok(grv_dataset_open(in_folder(a), NULL, &data[0]));
     assert_ok(grv_dataset_open(in_folder(b), NULL, &data[1]));
     for (int64_t i = 0; i < n; i++) {
-        for (int k = 0; k < 2; k++) assert_ok(grv_dataset_read(data[k], i, 0, 12, input[k], target[k]));
+        for (int k = 0; k < 2; k++)
+            assert_ok(grv_dataset_read(data[k], i, 0, 12, input[k], target[k]));
         assert_memory_equal(input[0], input[1], sizeof input[0]);
         assert_memory_equal(target[0], target[1], sizeof target[0]);
     }
@@ -71,7 +82,8 @@ static void test_result(void **state)
     assert_int_equal(desc->target.n_axes, 4);
     assert_int_equal(desc->target.shape[3], 2);
     /* clipped and scaled to [-1, 1], something of it everywhere but not nothing; other places, other flows */
-    for (int64_t i = 0; i < 2; i++) assert_ok(grv_dataset_read(data, i, 0, 12, input[i], target[i]));
+    for (int64_t i = 0; i < 2; i++)
+        assert_ok(grv_dataset_read(data, i, 0, 12, input[i], target[i]));
     float most = 0;
     for (int64_t i = 0; i < N_TARGET; i++) {
         const float size = target[0][i] < 0 ? -target[0][i] : target[0][i];
@@ -99,7 +111,10 @@ static void test_made_once(void **state)
     assert_same_samples("flows", "threads", N_FLOWS);
 }
 
-static bool stop_soon(void *argument) { return atomic_fetch_add((_Atomic int *)argument, 1) >= 2; }
+static bool stop_soon(void *argument)
+{
+    return atomic_fetch_add((_Atomic int *)argument, 1) >= 2;
+}
 
 static void test_stop_and_repeat(void **state)
 {
@@ -112,7 +127,8 @@ static void test_stop_and_repeat(void **state)
         _Atomic int n_asked = 0;
         assert_true(calls <= N_FLOWS);
         status = grv_generate(&config, NULL, stop_soon, &n_asked, &result);
-        if (status != GRV_OK && (status != GRV_E_INTERRUPTED || strstr(grv_error_message(), "run it again to go on") == NULL))
+        if (status != GRV_OK && (status != GRV_E_INTERRUPTED ||
+                                 strstr(grv_error_message(), "run it again to go on") == NULL))
             fail_msg("%s", grv_error_trace());
         assert_true(result.n_made >= 1); /* a flow that runs is finished */
         n_made += result.n_made;
@@ -164,7 +180,8 @@ static void test_sample_depends_on_its_number(void **state)
     assert_true(memcmp(input[0], input[1], sizeof input[0]) != 0);
 }
 
-static void check_refusal(const char *name, const char *setting, grv_status expected, const char *text)
+static void check_refusal(const char *name, const char *setting, grv_status expected,
+                          const char *text)
 {
     grv_generate_config config = config_of(name);
     grv_generate_result result;
@@ -192,8 +209,11 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_result), cmocka_unit_test(test_made_once), cmocka_unit_test(test_stop_and_repeat),
-                                       cmocka_unit_test(test_failed_again), cmocka_unit_test(test_sample_depends_on_its_number),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_result),
+                                       cmocka_unit_test(test_made_once),
+                                       cmocka_unit_test(test_stop_and_repeat),
+                                       cmocka_unit_test(test_failed_again),
+                                       cmocka_unit_test(test_sample_depends_on_its_number),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
