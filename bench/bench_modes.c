@@ -76,7 +76,7 @@ static float read_all(const float *x, int64_t n)
     return total;
 }
 
-/* Processor time of this thread: what others do on a shared machine counts only through the memory. */
+/* Processor time of this thread: what others do here counts only through the memory. */
 static double processor_seconds(void)
 {
     struct timespec t = {0};

@@ -446,16 +446,31 @@ static void turn(int64_t c, const float *q, float *turned)
     }
 }
 
-/* Columns from `at` on of row i, summed over 1 to 4 samples. */
-GRVI_INLINE vf outer_block(const mixer *m, const float *x, const float *q, const float *turned,
-                           int64_t i, int64_t at, int64_t n_samples)
+/* One input channel of up to 4 samples, each in all lanes. */
+typedef struct spread {
+    vf re[4], im[4];
+} spread;
+
+GRVI_INLINE spread spread_make(const mixer *m, const float *x, int64_t i, int64_t n_samples)
+{
+    spread s;
+#pragma GCC unroll 4
+    for (int n = 0; n < 4; n++) {
+        s.re[n] = n < n_samples ? vf_set1(x[n * m->sample + i]) : vf_zero();
+        s.im[n] = n < n_samples ? vf_set1(x[n * m->sample + m->c + i]) : vf_zero();
+    }
+    return s;
+}
+
+/* Columns from `at` on of a row, summed over 1 to 4 samples. */
+GRVI_INLINE vf outer_block(const mixer *m, const spread *x, const float *q, const float *turned,
+                           int64_t at, int64_t n_samples)
 {
     vf term[4] = {vf_zero(), vf_zero(), vf_zero(), vf_zero()};
 #pragma GCC unroll 4
     for (int n = 0; n < n_samples; n++) {
-        const float *const xn = x + n * m->sample + i;
-        term[n] = vf_mul(vf_set1(xn[m->c]), vf_load(turned + n * m->slot + at));
-        term[n] = vf_fma(vf_set1(xn[0]), vf_load(q + n * m->sample + at), term[n]);
+        term[n] = vf_mul(x->im[n], vf_load(turned + n * m->slot + at));
+        term[n] = vf_fma(x->re[n], vf_load(q + n * m->sample + at), term[n]);
     }
     if (n_samples == 1) return term[0];
     const vf left = vf_add(term[0], term[1]);
@@ -463,18 +478,19 @@ GRVI_INLINE vf outer_block(const mixer *m, const float *x, const float *q, const
     return vf_add(left, n_samples == 3 ? term[2] : vf_add(term[2], term[3]));
 }
 
-/* The same for any number, as mode_mix.h says: `open` holds complete subtrees of 4 2^j samples,
- * each at least twice as large as the next. Fast where n_samples is a constant up to 4. */
-GRVI_INLINE vf outer_sum(const mixer *m, const float *x, const float *q, int64_t i, int64_t at,
-                         int64_t n_samples)
+/* The same for more samples, as mode_mix.h says: `open` holds complete subtrees of 4 2^j samples,
+ * each at least twice as large as the next. */
+GRVI_INLINE vf outer_many(const mixer *m, const float *x, const float *q, int64_t i, int64_t at,
+                          int64_t n_samples)
 {
-    if (n_samples <= 4) return outer_block(m, x, q, m->turned, i, at, n_samples);
     vf open[64], sum = vf_zero();
     int depth = 0;
     const float *turned = m->turned;
     for (int64_t n = 0; n < n_samples; n += 4) {
-        sum = outer_block(m, x, q, turned, i, at, grvi_min_i64(4, n_samples - n));
-        for (int64_t rest = n / 4; rest & 1 && n + 4 <= n_samples; rest >>= 1)
+        const int64_t n_block = grvi_min_i64(4, n_samples - n);
+        const spread s = spread_make(m, x, i, n_block);
+        sum = outer_block(m, &s, q, turned, at, n_block);
+        for (int64_t rest = n / 4; rest & 1 && n_block == 4; rest >>= 1)
             sum = vf_add(open[--depth], sum);
         open[depth++] = sum;
         x += 4 * m->sample, q += 4 * m->sample, turned += 4 * m->slot;
@@ -483,25 +499,26 @@ GRVI_INLINE vf outer_sum(const mixer *m, const float *x, const float *q, int64_t
     return sum;
 }
 
+/* Fast where n_samples is a constant up to 4. */
 GRVI_INLINE void outer_body(const mixer *m, const float *x, const float *q, int64_t n_samples,
                             int64_t piece, float *dw)
 {
-    const int64_t c = m->c, row = 2 * c, whole = row / LANES * LANES, rest = row - whole;
+    const int64_t c = m->c, row = 2 * c;
     for (int64_t i = 0; i < c; i++, dw += row) {
-        for (int64_t at = 0; at < whole; at += LANES) {
-            const vf sum = outer_sum(m, x, q, i, at, n_samples);
+        const spread s = spread_make(m, x, i, grvi_min_i64(4, n_samples));
+        for (int64_t v = 0; v < row; v += LANES) {
+            const int64_t rest = grvi_min_i64(LANES, row - v);
+            /* a short end is written in pieces, or overlaps, or is all there is */
+            const int64_t at = piece > 0 || row < LANES ? v : grvi_min_i64(v, row - LANES);
+            const vf sum = n_samples <= 4 ? outer_block(m, &s, q, m->turned, at, n_samples)
+                                          : outer_many(m, x, q, i, at, n_samples);
             if (piece > 0)
-                stream(dw + at, sum, LANES, piece);
+                stream(dw + at, sum, rest, piece);
+            else if (row < LANES)
+                store_short(dw, sum, rest);
             else
                 vf_store(dw + at, sum);
         }
-        if (rest == 0) continue;
-        if (piece > 0)
-            stream(dw + whole, outer_sum(m, x, q, i, whole, n_samples), rest, piece);
-        else if (whole > 0)
-            vf_store(dw + row - LANES, outer_sum(m, x, q, i, row - LANES, n_samples));
-        else
-            store_short(dw, outer_sum(m, x, q, i, 0, n_samples), rest);
     }
 }
 
