@@ -281,7 +281,7 @@ static grv_status generate(generator *g, grv_generate_result *result)
     result->n_made = atomic_load(&g->n_made);
     result->n_failed = atomic_load(&g->n_failed);
     result->n_done = counts.n_done;
-    GRV_CHECK(!atomic_load(&g->stopped), GRV_E_INTERRUPTED, "stopped with %lld of %lld flows; run it again to go on", (long long)counts.n_done,
+    GRV_CHECK(atomic_load(&g->n_finished) == g->n_todo, GRV_E_INTERRUPTED, "stopped with %lld of %lld flows; run it again to go on", (long long)counts.n_done,
               (long long)g->config->samples);
     return GRV_OK;
 }

@@ -21,7 +21,7 @@ struct grv_loader {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
-    bool stop, reading, cancelled; /* the reader is inside a read; its result is not wanted any more */
+    bool stop, reading; /* the reader is inside a read */
     int64_t *samples;
     int64_t n_batches, filled, consumed;
     bool holds_one;          /* the consumer has a buffer */
@@ -67,11 +67,9 @@ static void *reader_main(void *argument)
         const grv_status status = read_batch(l, l->samples + b * l->params.batch, l->inputs[buffer], l->targets[buffer]);
         (void)pthread_mutex_lock(&l->lock);
         l->reading = false;
-        if (!l->cancelled) {
-            l->status = status;
-            if (status == GRV_OK) l->filled++;
-            else (void)snprintf(l->message, sizeof l->message, "%s", grv_error_message());
-        }
+        l->status = status;
+        if (status == GRV_OK) l->filled++;
+        else (void)snprintf(l->message, sizeof l->message, "%s", grv_error_message());
         (void)pthread_cond_broadcast(&l->changed);
     }
     (void)pthread_mutex_unlock(&l->lock);
@@ -149,14 +147,13 @@ grv_status grv_loader_begin(grv_loader *l, const int64_t *samples, int64_t n)
     GRV_TRY(GRVI_ALLOC(&copy, n));
     if (n > 0) memcpy(copy, samples, sizeof *copy * (size_t)n);
     (void)pthread_mutex_lock(&l->lock);
-    l->cancelled = true;
-    l->n_batches = 0;
+    l->n_batches = 0; /* no other read begins; the result of the one under way is forgotten below */
     while (l->reading) (void)pthread_cond_wait(&l->changed, &l->lock);
     grv_free(l->samples);
     l->samples = copy;
     l->n_batches = n / l->params.batch;
     l->filled = l->consumed = 0;
-    l->holds_one = l->cancelled = false;
+    l->holds_one = false;
     l->status = GRV_OK;
     (void)pthread_cond_broadcast(&l->changed);
     (void)pthread_mutex_unlock(&l->lock);

@@ -160,6 +160,25 @@ def killed_rank():
     expect_same_runs("killed", "whole")
 
 
+def killed():
+    """A process that dies at any time, also while it writes a checkpoint, leaves a run that goes on."""
+    grove(SIMULATE)
+    epochs = 0
+    for k in range(12):
+        process = start([*TRAIN, "run=killed", ENDLESS])
+        wait_until(lambda: len(rows("killed")) > epochs, "another epoch", process)
+        time.sleep(0.003 * k)
+        process.kill()
+        process.communicate(timeout=30)
+        epochs = len(rows("killed"))
+    last = grove([*TRAIN, "run=killed", "epochs=1", "--json"])  # makes nothing, tells how far it is
+    target = f"epochs={json.loads(last.stdout)['epochs'] + 2}"
+    grove([*TRAIN, "run=killed", target])
+    grove([*TRAIN, "run=whole", target])
+    expect_same_runs("killed", "whole")
+    expect(not list(Path("killed").rglob("checkpoint.*")), "parts are left")
+
+
 def check_no_space(run, **options):
     """Training cannot write its checkpoint: one line, nothing half-made, and the checkpoint from before (if any) is as it was."""
 
@@ -210,7 +229,7 @@ def full_disk():
         subprocess.run(["umount", "disk"], check=True)
 
 
-SCENARIOS = {f.__name__: f for f in (pipeline, interrupt, killed_rank, no_space, full_disk)}
+SCENARIOS = {f.__name__: f for f in (pipeline, interrupt, killed, killed_rank, no_space, full_disk)}
 
 
 def main():

@@ -18,7 +18,10 @@ enum { INPUT_PLANE = NY * 2, TARGET_PLANE = NY * NZ }; /* the input does not hav
 
 static grv_dataset *data;
 
-static float value_of(int64_t sample, int64_t i) { return (float)(1000 * sample + i); }
+static float value_of(int64_t sample, int64_t i)
+{
+    return (float)(1000 * sample + i);
+}
 
 static int make_data(void **state)
 {
@@ -26,8 +29,10 @@ static int make_data(void **state)
     grv_dataset_desc desc = grv_dataset_desc_default();
     if (make_folder(state) != 0) return 1;
     desc.n_samples = N_SAMPLES;
-    desc.input = (grv_dataset_field){.n_axes = 2, .axis_names = {"x", "y"}, .shape = {NX, NY}, .n_channels = 2};
-    desc.target = (grv_dataset_field){.n_axes = 3, .axis_names = {"x", "y", "z"}, .shape = {NX, NY, NZ}, .n_channels = 1};
+    desc.input = (grv_dataset_field){
+        .n_axes = 2, .axis_names = {"x", "y"}, .shape = {NX, NY}, .n_channels = 2};
+    desc.target = (grv_dataset_field){
+        .n_axes = 3, .axis_names = {"x", "y", "z"}, .shape = {NX, NY, NZ}, .n_channels = 1};
     assert_ok(grv_dataset_create(in_folder("data"), &desc, NULL, &data));
     for (int64_t s = 0; s < N_SAMPLES; s++) {
         if (s == MISSING) continue;
@@ -51,22 +56,26 @@ static int remove_data(void **state)
 
 static grv_loader *open_loader(int64_t first_plane, int64_t n_planes, int64_t batch, int n_ahead)
 {
-    const grv_loader_params params = {.planes = {first_plane, n_planes}, .batch = batch, .n_ahead = n_ahead};
+    const grv_loader_params params = {
+        .planes = {first_plane, n_planes}, .batch = batch, .n_ahead = n_ahead};
     grv_loader *loader = NULL;
     assert_ok(grv_loader_create(data, &params, &loader));
     return loader;
 }
 
 /* the next batch holds these samples, planes [first, first + n) of each */
-static void expect_batch(grv_loader *loader, const int64_t *samples, int64_t batch, int64_t first, int64_t n)
+static void expect_batch(grv_loader *loader, const int64_t *samples, int64_t batch, int64_t first,
+                         int64_t n)
 {
     const float *input = NULL, *target = NULL;
     assert_ok(grv_loader_next(loader, &input, &target));
     for (int64_t b = 0; b < batch; b++) {
         for (int64_t i = 0; i < n * INPUT_PLANE; i++)
-            assert_true(input[b * n * INPUT_PLANE + i] == value_of(samples[b], first * INPUT_PLANE + i));
+            assert_true(input[b * n * INPUT_PLANE + i] ==
+                        value_of(samples[b], first * INPUT_PLANE + i));
         for (int64_t i = 0; i < n * TARGET_PLANE; i++)
-            assert_true(target[b * n * TARGET_PLANE + i] == -value_of(samples[b], first * TARGET_PLANE + i));
+            assert_true(target[b * n * TARGET_PLANE + i] ==
+                        -value_of(samples[b], first * TARGET_PLANE + i));
     }
 }
 
@@ -86,7 +95,8 @@ static void test_order(void **state)
             grv_loader *loader = open_loader(2, 3, batch, n_ahead);
             for (int epoch = 0; epoch < 2; epoch++) {
                 assert_ok(grv_loader_begin(loader, samples, 12));
-                for (int64_t i = 0; i < 12; i += batch) expect_batch(loader, samples + i, batch, 2, 3);
+                for (int64_t i = 0; i < 12; i += batch)
+                    expect_batch(loader, samples + i, batch, 2, 3);
                 expect_end(loader);
                 expect_end(loader);
             }
@@ -124,7 +134,8 @@ static void test_begin_again(void **state)
     for (int64_t round = 0; round < 60; round++) {
         for (int64_t i = 0; i < 20; i++) samples[i] = (round + i) % 10;
         assert_ok(grv_loader_begin(loader, samples, 20));
-        memset(samples + 2 * (round % 4), 0xff, sizeof *samples * (size_t)(20 - 2 * (round % 4))); /* it has a copy */
+        memset(samples + 2 * (round % 4), 0xff,
+               sizeof *samples * (size_t)(20 - 2 * (round % 4))); /* it has a copy */
         for (int64_t i = 0; i < 20; i++) samples[i] = (round + i) % 10;
         for (int64_t i = 0; i < round % 4; i++) expect_batch(loader, samples + 2 * i, 2, 1, 2);
     }
@@ -143,7 +154,8 @@ static void check_error(int64_t bad, const char *text)
     for (int i = 0; i < 2; i++) {
         grv_error_clear();
         assert_true(grv_loader_next(loader, &input, &target) < 0);
-        if (strstr(grv_error_message(), text) == NULL) fail_msg("\"%s\" does not hold \"%s\"", grv_error_message(), text);
+        if (strstr(grv_error_message(), text) == NULL)
+            fail_msg("\"%s\" does not hold \"%s\"", grv_error_message(), text);
     }
     assert_ok(grv_loader_begin(loader, good, 2));
     expect_batch(loader, good, 2, 0, NX);
@@ -169,12 +181,14 @@ static void test_refusals(void **state)
     params.planes = (grv_range){0, 0};
     assert_fails(grv_loader_create(data, &params, &loader), GRV_E_ARG, "planes 0 to 0");
     params = (grv_loader_params){.planes = {0, 1}, .batch = 0, .n_ahead = 1};
-    assert_fails(grv_loader_create(data, &params, &loader), GRV_E_ARG, "a batch of at least 1 sample");
+    assert_fails(grv_loader_create(data, &params, &loader), GRV_E_ARG,
+                 "a batch of at least 1 sample");
     params = (grv_loader_params){.planes = {0, 1}, .batch = 1, .n_ahead = 0};
     assert_fails(grv_loader_create(data, &params, &loader), GRV_E_ARG, "1 batch ahead");
     assert_null(loader);
     loader = open_loader(0, 1, 2, 1);
-    assert_fails(grv_loader_begin(loader, samples, 3), GRV_E_ARG, "whole batches of 2 samples expected, 3 samples found");
+    assert_fails(grv_loader_begin(loader, samples, 3), GRV_E_ARG,
+                 "whole batches of 2 samples expected, 3 samples found");
     grv_loader_destroy(&loader);
     grv_loader_destroy(NULL);
 }
@@ -187,7 +201,8 @@ static void sleep_milliseconds(long n)
 
 static int64_t batches_read(int64_t before)
 {
-    return (grv_store_counters_get(grv_dataset_get_store(data)).bytes_decoded - before) / (4 * NX * (INPUT_PLANE + TARGET_PLANE));
+    return (grv_store_counters_get(grv_dataset_get_store(data)).bytes_decoded - before) /
+           (4 * NX * (INPUT_PLANE + TARGET_PLANE));
 }
 
 /* however slow the consumer: n_ahead batches wait beside the one that it holds, and nothing is allocated for more */
@@ -199,14 +214,16 @@ static void test_back_pressure(void **state)
     for (int64_t i = 0; i < 30; i++) samples[i] = i % 10;
     const int64_t held = grv_memory_get().bytes;
     grv_loader *loader = open_loader(0, NX, 1, AHEAD);
-    const int64_t buffers = (int64_t)sizeof(float) * (AHEAD + 1) * NX * (INPUT_PLANE + TARGET_PLANE);
+    const int64_t buffers =
+        (int64_t)sizeof(float) * (AHEAD + 1) * NX * (INPUT_PLANE + TARGET_PLANE);
     assert_in_range(grv_memory_get().bytes - held, buffers, buffers + 2048);
     const int64_t before = grv_store_counters_get(grv_dataset_get_store(data)).bytes_decoded;
     assert_ok(grv_loader_begin(loader, samples, 30));
     for (int64_t taken = 0; taken < 5; taken++) {
         /* the batch that the consumer holds is one of the buffers: the first one taken makes no room */
         const int64_t most = AHEAD + 1 + (taken > 0 ? taken - 1 : 0);
-        for (int tries = 0; batches_read(before) < most && tries < 2000; tries++) sleep_milliseconds(1);
+        for (int tries = 0; batches_read(before) < most && tries < 2000; tries++)
+            sleep_milliseconds(1);
         sleep_milliseconds(10);
         assert_int_equal(batches_read(before), most);
         expect_batch(loader, samples + taken, 1, 0, NX);
@@ -239,8 +256,10 @@ static void test_waits_counted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_idle_and_abandoned), cmocka_unit_test(test_begin_again),
-                                       cmocka_unit_test(test_errors_name_the_sample), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_back_pressure), cmocka_unit_test(test_waits_counted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_idle_and_abandoned),
+        cmocka_unit_test(test_begin_again),  cmocka_unit_test(test_errors_name_the_sample),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_back_pressure),
+        cmocka_unit_test(test_waits_counted)};
     return cmocka_run_group_tests(tests, make_data, remove_data);
 }

@@ -19,14 +19,27 @@ static int make_data(void **state)
     return 0;
 }
 
-static int check_memory(void **state)
+static int64_t held_before;
+
+static int note_memory(void **state)
 {
     (void)state;
-    if (grv_memory_get().bytes != 0) print_error("%lld bytes were not given back\n", (long long)grv_memory_get().bytes);
-    return grv_memory_get().bytes != 0;
+    held_before = grv_memory_get().bytes;
+    return 0;
 }
 
-static grv_train_config config_of(const char *run) { return tiny_config(in_folder("data"), in_folder(run)); }
+static int check_memory(void **state)
+{
+    const int64_t kept = grv_memory_get().bytes - held_before;
+    (void)state;
+    if (kept != 0) print_error("%lld bytes were not given back\n", (long long)kept);
+    return kept != 0;
+}
+
+static grv_train_config config_of(const char *run)
+{
+    return tiny_config(in_folder("data"), in_folder(run));
+}
 
 static grv_train_result train_ok(grv_train_config *config)
 {
@@ -57,7 +70,8 @@ static void test_learns(void **state)
     assert_int_equal(history.n_history, 40);
     assert_true(history.history[0].train_loss > 0.5);
     if (!(result.train_loss < 0.3 * history.history[0].train_loss && result.validation_loss < 0.5))
-        fail_msg("training loss from %g to %g, validation %g", history.history[0].train_loss, result.train_loss, result.validation_loss);
+        fail_msg("training loss from %g to %g, validation %g", history.history[0].train_loss,
+                 result.train_loss, result.validation_loss);
     assert_memory_equal(&history.history[39].train_loss, &result.train_loss, sizeof(double));
     grv_train_state_fini(&history);
 }
@@ -87,12 +101,15 @@ static void check_metrics(const char *run)
     FILE *const f = fopen(in_run(run, "metrics.csv"), "r");
     assert_non_null(f);
     assert_non_null(fgets(line, sizeof line, f));
-    assert_string_equal(line, "epoch,step,learning_rate,train_loss,validation_loss,seconds,wait_seconds\n");
+    assert_string_equal(
+        line, "epoch,step,learning_rate,train_loss,validation_loss,seconds,wait_seconds\n");
     for (int64_t i = 0; i < history.n_history; i++) {
         double rate = 0, train = 0, validation = 0, seconds = 0, wait = 0;
         long long epoch = 0, step = 0;
         assert_non_null(fgets(line, sizeof line, f));
-        assert_int_equal(sscanf(line, "%lld,%lld,%lf,%lf,%lf,%lf,%lf", &epoch, &step, &rate, &train, &validation, &seconds, &wait), 7);
+        assert_int_equal(sscanf(line, "%lld,%lld,%lf,%lf,%lf,%lf,%lf", &epoch, &step, &rate, &train,
+                                &validation, &seconds, &wait),
+                         7);
         assert_int_equal(epoch, i + 1);
         assert_int_equal(step, 3 * (i + 1));
         assert_true(rate > 0.0099 && rate < 0.0101);
@@ -123,7 +140,8 @@ static void test_files(void **state)
     assert_int_equal(result.epochs, 3);
     check_metrics("files");
     count_lines(in_run("files", "log.jsonl"), "\"event\":\"epoch\"", &n_lines, &n_found);
-    if (n_found == 0) count_lines(in_run("files", "log.jsonl"), "\"event\": \"epoch\"", &n_lines, &n_found);
+    if (n_found == 0)
+        count_lines(in_run("files", "log.jsonl"), "\"event\": \"epoch\"", &n_lines, &n_found);
     assert_int_equal(n_found, 3);
     assert_true(n_lines > n_found);
     count_lines(in_run("files", "plan.txt"), "spectral", &n_lines, &n_found);
@@ -137,11 +155,18 @@ static void test_files(void **state)
     assert_string_equal(found, expected);
     grv_free(expected);
     grv_free(found);
-    static const char *const files[] = {"trace.json", "checkpoint/weights.safetensors", "checkpoint/optimizer.safetensors", "checkpoint/state.json",
-                                        "best/weights.safetensors", "best/state.json"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_true(is_there(in_run("files", files[i])));
-    static const char *const absent[] = {"checkpoint.partial", "checkpoint.old", "best.partial", "best.old", "best/optimizer.safetensors"};
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) assert_false(is_there(in_run("files", absent[i])));
+    static const char *const files[] = {"trace.json",
+                                        "checkpoint/weights.safetensors",
+                                        "checkpoint/optimizer.safetensors",
+                                        "checkpoint/state.json",
+                                        "best/weights.safetensors",
+                                        "best/state.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_true(is_there(in_run("files", files[i])));
+    static const char *const absent[] = {"checkpoint.partial", "checkpoint.old", "best.partial",
+                                         "best.old", "best/optimizer.safetensors"};
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        assert_false(is_there(in_run("files", absent[i])));
     free_config(&config);
     free_config(&read);
     grv_log_destroy(&log);
@@ -151,7 +176,10 @@ static void test_files(void **state)
 /* --- stopping and resuming --- */
 
 /* a counter that runs out */
-static bool stop_after(void *argument) { return --*(int *)argument < 0; }
+static bool stop_after(void *argument)
+{
+    return --*(int *)argument < 0;
+}
 
 /* a run of 4 epochs with everything that a resumed run must remember */
 static grv_train_config long_config(const char *run)
@@ -177,7 +205,9 @@ static int train_in_pieces(const char *run, int n_steps)
         const grv_status status = grv_train(&config, NULL, NULL, stop_after, &left, &result);
         free_config(&config);
         if (status == GRV_OK) return calls;
-        if (status != GRV_E_INTERRUPTED || strstr(grv_error_message(), "run it again to go on") == NULL) fail_msg("%s", grv_error_trace());
+        if (status != GRV_E_INTERRUPTED ||
+            strstr(grv_error_message(), "run it again to go on") == NULL)
+            fail_msg("%s", grv_error_trace());
     }
 }
 
@@ -295,7 +325,8 @@ static void test_best_weights(void **state)
     config.lr = 0.2;
     config.epochs = best + 1;
     (void)train_ok(&config);
-    assert_same_files(in_run("best", "best/weights.safetensors"), in_run("until_best", "checkpoint/weights.safetensors"));
+    assert_same_files(in_run("best", "best/weights.safetensors"),
+                      in_run("until_best", "checkpoint/weights.safetensors"));
     /* without validation samples the training loss decides */
     config = config_of("no_validation");
     config.n_validation = 0;
@@ -316,7 +347,8 @@ static void test_nan_in_data(void **state)
     train_fails(&config, GRV_E_NUMERIC, "sample 7 of 'target': infinity at x 0, y 0, z 0, t 0");
     spoil_value(in_folder("nan"), "target", in_training, NAN);
     config = tiny_config(in_folder("nan"), in_folder("nan_run"));
-    train_fails(&config, GRV_E_NUMERIC, "sample 4 of 'target': NaN at x 5, y 2, z 1, t 3, channel 0");
+    train_fails(&config, GRV_E_NUMERIC,
+                "sample 4 of 'target': NaN at x 5, y 2, z 1, t 3, channel 0");
     assert_false(is_there(in_run("nan_run", "checkpoint")));
 }
 
@@ -332,7 +364,8 @@ static void test_samples_not_there(void **state)
     assert_ok(grv_dataset_mark_failed(data, 2, "the pressure did not converge"));
     grv_dataset_close(&data);
     config = tiny_config(in_folder("part"), in_folder("part_run"));
-    train_fails(&config, GRV_E_NOT_FOUND, "sample 2 of the data set failed: the pressure did not converge");
+    train_fails(&config, GRV_E_NOT_FOUND,
+                "sample 2 of the data set failed: the pressure did not converge");
     assert_false(is_there(in_folder("part_run"))); /* found before anything is made */
     config = tiny_config(in_folder("nowhere"), in_folder("part_run"));
     train_fails(&config, GRV_E_NOT_FOUND, "nowhere");
@@ -372,10 +405,13 @@ static void check_divergence(const char *run, double rate, int64_t n_train, cons
 static void test_divergence(void **state)
 {
     (void)state;
-    check_divergence("loss_overflows", 1e25, 6, "the loss is not finite in epoch 2, step 2, sample ");
+    check_divergence("loss_overflows", 1e25, 6,
+                     "the loss is not finite in epoch 2, step 2, sample ");
     /* one step an epoch: the loss of training never sees it */
-    check_divergence("validation_overflows", 1e25, 2, "sample 2: the error of the prediction is not finite");
-    check_divergence("weights_overflow", 1e39, 2, "the weights are not finite in epoch 2 after step 1");
+    check_divergence("validation_overflows", 1e25, 2,
+                     "sample 2: the error of the prediction is not finite");
+    check_divergence("weights_overflow", 1e39, 2,
+                     "the weights are not finite in epoch 2 after step 1");
 }
 
 /* --- bad settings --- */
@@ -391,13 +427,18 @@ static void check_setting(const char *key, const char *value, grv_status expecte
 static void test_bad_settings(void **state)
 {
     (void)state;
-    check_setting("model.modes", "[2, 2, 2]", GRV_E_CONFIG, "model.modes: 4 numbers expected, one per axis of");
-    check_setting("model.padding", "[1]", GRV_E_CONFIG, "model.padding: 4 numbers expected, 1 found");
+    check_setting("model.modes", "[2, 2, 2]", GRV_E_CONFIG,
+                  "model.modes: 4 numbers expected, one per axis of");
+    check_setting("model.padding", "[1]", GRV_E_CONFIG,
+                  "model.padding: 4 numbers expected, 1 found");
     check_setting("batch", "7", GRV_E_CONFIG, "batch: at most the 6 training samples, 7 found");
-    check_setting("samples.test", "2", GRV_E_CONFIG, "6 training, 2 validation and 2 test samples do not fit into a data set of 9");
-    check_setting("samples.train", "100", GRV_E_CONFIG, "100 training, 2 validation and 1 test samples do not fit");
+    check_setting("samples.test", "2", GRV_E_CONFIG,
+                  "6 training, 2 validation and 2 test samples do not fit into a data set of 9");
+    check_setting("samples.train", "100", GRV_E_CONFIG,
+                  "100 training, 2 validation and 1 test samples do not fit");
     check_setting("mesh.data", "2", GRV_E_CONFIG, "mesh: data 2 x domain");
-    check_setting("mesh.domain", "3", GRV_E_CONFIG, "mesh: data 1 x domain 3 is not the number of ranks, 1");
+    check_setting("mesh.domain", "3", GRV_E_CONFIG,
+                  "mesh: data 1 x domain 3 is not the number of ranks, 1");
     grv_train_config config = config_of("settings");
     set_key(&config, "model.modes", "[2, 40, 2, 2]");
     grv_train_result result;
@@ -421,7 +462,8 @@ static void check_bad_checkpoint(const char *text)
 }
 
 /* puts a whole file in a broken one's place */
-static void with_broken(const char *name, size_t at, const char *bytes, size_t n_kept, const char *text)
+static void with_broken(const char *name, size_t at, const char *bytes, size_t n_kept,
+                        const char *text)
 {
     static char whole[1 << 20], broken[1 << 20];
     const size_t n = read_file(in_run("bad", name), whole, sizeof whole);
@@ -444,9 +486,11 @@ static void test_bad_checkpoint(void **state)
     with_broken("checkpoint/optimizer.safetensors", 0, "", 1000, "optimizer.safetensors");
     with_broken("checkpoint/state.json", 0, "", 30, "state.json");
     with_broken("checkpoint/state.json", 4, "\"version_\"", SIZE_MAX, "state.json");
-    assert_int_equal(rename(in_run("bad", "checkpoint/optimizer.safetensors"), in_folder("aside")), 0);
+    assert_int_equal(rename(in_run("bad", "checkpoint/optimizer.safetensors"), in_folder("aside")),
+                     0);
     check_bad_checkpoint("optimizer.safetensors");
-    assert_int_equal(rename(in_folder("aside"), in_run("bad", "checkpoint/optimizer.safetensors")), 0);
+    assert_int_equal(rename(in_folder("aside"), in_run("bad", "checkpoint/optimizer.safetensors")),
+                     0);
     config = config_of("bad");
     config.width = 4;
     train_fails(&config, GRV_E_SHAPE, "F32 [");
@@ -473,7 +517,7 @@ static void test_resume_with_another_batch(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, check_memory)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_memory, check_memory)
     const struct CMUnitTest tests[] = {TEST(test_learns),
                                        TEST(test_files),
                                        TEST(test_stop_and_resume),

@@ -54,7 +54,8 @@ static bool check_failure(grv_train_config *config, int64_t n)
     assert_int_equal(grv_memory_get().bytes, held);
     if (status == GRV_OK) return false;
     if (status != GRV_E_NOMEM || strstr(grv_error_message(), "out of memory") == NULL)
-        fail_msg("allocation %lld: status %d, \"%s\"", (long long)n, (int)status, grv_error_message());
+        fail_msg("allocation %lld: status %d, \"%s\"", (long long)n, (int)status,
+                 grv_error_message());
     check_published("faults");
     return true;
 }
@@ -111,7 +112,8 @@ static void test_cannot_write(void **state)
     assert_fails(grv_train(&config, NULL, NULL, NULL, NULL, &result), GRV_E_IO, "file");
     free_config(&config);
     config = tiny_config(in_folder("data"), in_folder("file/run"));
-    assert_fails(grv_train(&config, NULL, NULL, NULL, NULL, &result), GRV_E_IO, "file: File exists");
+    assert_fails(grv_train(&config, NULL, NULL, NULL, NULL, &result), GRV_E_IO,
+                 "file: File exists");
     free_config(&config);
 }
 
@@ -136,8 +138,10 @@ static void test_trace_is_json(void **state)
         const grvi_json *const event = grvi_json_at(events, i);
         double at = -1, duration = -1;
         assert_string_equal(grvi_json_as_string(grvi_json_get(event, "ph")), "X");
-        has_spectral = has_spectral || strstr(grvi_json_as_string(grvi_json_get(event, "name")), "spectral") != NULL;
-        assert_true(grvi_json_as_double(grvi_json_get(event, "ts"), &at) && grvi_json_as_double(grvi_json_get(event, "dur"), &duration));
+        has_spectral = has_spectral || strstr(grvi_json_as_string(grvi_json_get(event, "name")),
+                                              "spectral") != NULL;
+        assert_true(grvi_json_as_double(grvi_json_get(event, "ts"), &at) &&
+                    grvi_json_as_double(grvi_json_get(event, "dur"), &duration));
         assert_true(at >= end - 1 && duration >= 0);
         end = at + duration;
     }
@@ -148,7 +152,8 @@ static void test_trace_is_json(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_loader_out_of_memory),
-                                       cmocka_unit_test(test_cannot_write), cmocka_unit_test(test_trace_is_json)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_loader_out_of_memory),
+        cmocka_unit_test(test_cannot_write), cmocka_unit_test(test_trace_is_json)};
     return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

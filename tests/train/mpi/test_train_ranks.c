@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "core/alloc.h"
+#include "core/fs.h"
 #include "mpi_test.h"
 #include "store_support.h"
 #include "train_fixture.h"
@@ -16,8 +18,14 @@ enum { N_SAMPLES = 9 };
 
 static grv_comm *world;
 
-static bool is_root(void) { return grv_comm_rank(world) == 0; }
-static void wait_for_all(void) { assert_ok(grv_comm_barrier(world)); }
+static bool is_root(void)
+{
+    return grv_comm_rank(world) == 0;
+}
+static void wait_for_all(void)
+{
+    assert_ok(grv_comm_barrier(world));
+}
 
 /* rank 0 makes folder and data; all know where */
 static int make_data(void **state)
@@ -91,7 +99,8 @@ static void test_stop_and_resume(void **state)
     int left = 2;
     grv_train_result result;
     grv_train_config config = config_of("stopped", 1, 0);
-    assert_int_equal(grv_train(&config, world, NULL, last_rank_stops, &left, &result), GRV_E_INTERRUPTED);
+    assert_int_equal(grv_train(&config, world, NULL, last_rank_stops, &left, &result),
+                     GRV_E_INTERRUPTED);
     free_config(&config);
     wait_for_all();
     if (is_root()) {
@@ -105,7 +114,10 @@ static void test_stop_and_resume(void **state)
 
 static grv_network *load_network(const char *checkpoint, grv_comm *comm)
 {
-    grv_network_params p = {.batch = 1, .n_data = 1, .n_domain = comm == NULL ? 1 : grv_comm_size(comm), .n_threads = 1};
+    grv_network_params p = {.batch = 1,
+                            .n_data = 1,
+                            .n_domain = comm == NULL ? 1 : grv_comm_size(comm),
+                            .n_threads = 1};
     grv_network *network = NULL;
     assert_ok(grv_checkpoint_model(checkpoint, &p.fno, NULL));
     assert_ok(grv_network_create(&p, comm, NULL, &network));
@@ -119,13 +131,15 @@ static void test_predictions(void **state)
     static float input[TRAIN_INPUT], target[TRAIN_TARGET];
     char run[64];
     (void)snprintf(run, sizeof run, "mesh1x%d", grv_comm_size(world));
-    grv_network *whole = load_network(in_run(run, "checkpoint"), NULL), *part = load_network(in_run(run, "checkpoint"), world);
+    grv_network *whole = load_network(in_run(run, "checkpoint"), NULL),
+                *part = load_network(in_run(run, "checkpoint"), world);
     const grv_range planes = grv_network_planes(part);
     for (int64_t sample = 6; sample < N_SAMPLES; sample++) {
         train_sample(sample, input, target);
         assert_ok(grv_network_run(whole, input, NULL));
         assert_ok(grv_network_run(part, input + planes.start * (TRAIN_INPUT / TRAIN_NX), NULL));
-        assert_memory_equal(grv_network_output(part), grv_network_output(whole) + planes.start * (TRAIN_TARGET / TRAIN_NX),
+        assert_memory_equal(grv_network_output(part),
+                            grv_network_output(whole) + planes.start * (TRAIN_TARGET / TRAIN_NX),
                             sizeof(float) * (size_t)grv_network_output_count(part));
     }
     grv_network_destroy(&part);
@@ -135,7 +149,8 @@ static void test_predictions(void **state)
 /* --- errors --- */
 
 /* every rank gets the message of the rank concerned, and the checkpoint that was there stays */
-static void train_fails(const char *data, const char *run, grv_status expected, int rank, const char *text)
+static void train_fails(const char *data, const char *run, grv_status expected, int rank,
+                        const char *text)
 {
     char head[32];
     const bool named = grv_comm_size(world) > 1 && rank >= 0;
@@ -144,7 +159,8 @@ static void train_fails(const char *data, const char *run, grv_status expected, 
     set_key(&config, "data", in_folder(data));
     (void)snprintf(head, sizeof head, "rank %d: ", rank);
     assert_fails(grv_train(&config, world, NULL, NULL, NULL, &result), expected, text);
-    if (named && strncmp(grv_error_message(), head, strlen(head)) != 0) fail_msg("\"%s\" does not start with \"%s\"", grv_error_message(), head);
+    if (named && strncmp(grv_error_message(), head, strlen(head)) != 0)
+        fail_msg("\"%s\" does not start with \"%s\"", grv_error_message(), head);
     free_config(&config);
     wait_for_all();
 }
@@ -173,7 +189,8 @@ static void test_error_on_one_rank(void **state)
     }
     wait_for_all();
     train_fails("broken", "broken_run", GRV_E_FORMAT, last, "sample 1: ");
-    train_fails("nan", "nan_run", GRV_E_NUMERIC, 0, "sample 2 of 'target': NaN at x 0, y 1, z 1, t 1");
+    train_fails("nan", "nan_run", GRV_E_NUMERIC, 0,
+                "sample 2 of 'target': NaN at x 0, y 1, z 1, t 1");
     train_fails("part", "part_run", GRV_E_NOT_FOUND, 0, "sample 3 of the data set is missing");
     train_fails("nowhere", "nowhere_run", GRV_E_NOT_FOUND, 0, "nowhere");
 }
@@ -184,7 +201,8 @@ static void setting_fails(const char *key, const char *value, const char *text)
     grv_train_result result;
     set_key(&config, key, value);
     assert_true(grv_train(&config, world, NULL, NULL, NULL, &result) < 0);
-    if (strstr(grv_error_message(), text) == NULL) fail_msg("\"%s\" does not hold \"%s\"", grv_error_message(), text);
+    if (strstr(grv_error_message(), text) == NULL)
+        fail_msg("\"%s\" does not hold \"%s\"", grv_error_message(), text);
     free_config(&config);
 }
 
@@ -215,17 +233,63 @@ static void test_bad_checkpoint(void **state)
     grv_train_config config = config_of("bad", 1, 0);
     grv_train_result result;
     config.epochs = 5;
-    assert_fails(grv_train(&config, world, NULL, NULL, NULL, &result), GRV_E_FORMAT, "weights.safetensors");
+    assert_fails(grv_train(&config, world, NULL, NULL, NULL, &result), GRV_E_FORMAT,
+                 "weights.safetensors");
     free_config(&config);
     wait_for_all();
+}
+
+/* --- out of memory on one rank --- */
+
+enum { N_POINTS = 60 };
+
+/* that rank's allocation number n fails: all say so, all give everything back; false if the run did not get there */
+static bool check_failure(grv_train_config *config, int rank, int64_t n)
+{
+    grv_train_result result;
+    if (is_root()) assert_ok(grvi_fs_remove_tree(config->run));
+    wait_for_all();
+    const int64_t held = grv_memory_get().bytes;
+    grv_error_clear();
+    if (grv_comm_rank(world) == rank) grvi_alloc_fail_after(n);
+    const grv_status status = grv_train(config, world, NULL, NULL, NULL, &result);
+    grvi_alloc_fail_after(-1);
+    if (status != GRV_OK &&
+        (status != GRV_E_NOMEM || strstr(grv_error_message(), "out of memory") == NULL))
+        fail_msg("rank %d, allocation %lld of rank %d: status %d, \"%s\"", grv_comm_rank(world),
+                 (long long)n, rank, (int)status, grv_error_message());
+    assert_int_equal(grv_memory_get().bytes, held);
+    wait_for_all();
+    assert_false(is_there(in_run("faults", "checkpoint.partial")));
+    return status != GRV_OK;
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    grv_train_config config = config_of("faults", 1, 0);
+    grv_train_result result;
+    config.epochs = 1;
+    const int64_t before = grv_memory_get().n_allocations;
+    assert_ok(grv_train(&config, world, NULL, NULL, NULL, &result));
+    int64_t n = grv_memory_get().n_allocations - before;
+    assert_ok(grv_comm_all_reduce_i64(world, GRV_REDUCE_MIN, 1, &n));
+    int n_failed = 0;
+    for (int64_t i = 0; i < N_POINTS; i++)
+        n_failed +=
+            check_failure(&config, i % 2 == 0 ? 0 : grv_comm_size(world) - 1, i * n / N_POINTS);
+    assert_true(n_failed > N_POINTS * 9 / 10);
+    free_config(&config);
 }
 
 int main(void)
 {
     world = mpi_test_begin();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits), cmocka_unit_test(test_stop_and_resume), cmocka_unit_test(test_predictions),
-                                       cmocka_unit_test(test_error_on_one_rank), cmocka_unit_test(test_bad_settings),
-                                       cmocka_unit_test(test_bad_checkpoint)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_stop_and_resume),
+        cmocka_unit_test(test_predictions),  cmocka_unit_test(test_error_on_one_rank),
+        cmocka_unit_test(test_bad_settings), cmocka_unit_test(test_bad_checkpoint),
+        cmocka_unit_test(test_out_of_memory)};
     const int failed = cmocka_run_group_tests(tests, make_data, remove_data);
     return mpi_test_end(&world, failed);
 }
