@@ -104,7 +104,8 @@ GRV_API const double *grv_exec_sample_losses(const grv_exec *exec);
 GRV_API double grv_exec_step_seconds(const grv_exec *exec, int64_t i, const char **name);
 /** When step i of the last run began (grv_clock_seconds). Not collective. */
 GRV_API double grv_exec_step_begin(const grv_exec *exec, int64_t i);
-/** Bytes of tables that the executor holds beside what the plan says. Not collective. */
+/** Bytes that the executor holds beside arena, scratch and buffers of the plan: tables of transforms, the order of partial sums, other ranks'
+ * partial sums. Not collective. */
 GRV_API int64_t grv_exec_table_bytes(const grv_exec *exec);
 
 #ifdef __cplusplus

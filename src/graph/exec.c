@@ -41,17 +41,11 @@ static grv_status take_memory(grv_exec *exec)
 
 static grv_status make_tables(grv_exec *exec)
 {
-    const int64_t before = grv_memory_get().bytes;
-    grv_status first = GRV_OK;
     for (int i = 0; i < exec->plan->n_steps; i++) {
         const grvi_op_class *const op = exec->plan->steps[i].node.op;
-        if (op->init == NULL) continue;
-        /* all of them also after a failure: some are collective, and the other ranks wait there */
-        const grv_status status = op->init(&exec->contexts[i]);
-        if (first == GRV_OK) first = status;
+        if (op->init != NULL) GRV_TRY(op->init(&exec->contexts[i]));
     }
-    exec->table_bytes = grv_memory_get().bytes - before;
-    return first;
+    return GRV_OK;
 }
 
 grv_status grv_exec_create(const grv_plan *plan, grv_comm *comm, grv_exec **out)
@@ -63,6 +57,7 @@ grv_status grv_exec_create(const grv_plan *plan, grv_comm *comm, grv_exec **out)
     GRV_CHECK(comm == NULL || grv_comm_rank(comm) == plan->params.rank, GRV_E_ARG, "plan for rank %d, used on rank %d",
               plan->params.rank, comm == NULL ? 0 : grv_comm_rank(comm));
     grv_exec *exec = NULL;
+    const int64_t before = grv_memory_get().bytes;
     grv_status status = GRVI_CALLOC(&exec, 1);
     if (status == GRV_OK) {
         exec->plan = plan;
@@ -78,6 +73,8 @@ grv_status grv_exec_create(const grv_plan *plan, grv_comm *comm, grv_exec **out)
         grv_exec_destroy(&exec);
         return status;
     }
+    const grv_plan_summary planned = grv_plan_summarise(plan);
+    exec->table_bytes = grv_memory_get().bytes - before - planned.arena_bytes - planned.scratch_bytes - planned.buffer_bytes;
     *out = exec;
     return GRV_OK;
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -256,19 +257,67 @@ static void test_errors(void **state)
     grv_graph_destroy(&g);
 }
 
-/* what the plan says is what is taken, to the byte */
+/* What the plan says is what is taken, to the byte, and runs take nothing. What an executor holds beside (tables, the order of partial sums) it
+ * tells itself. */
 static void test_memory(void **state)
 {
     (void)state;
-    const grv_fno_params p = tiny_network();
+    grv_fno_params network[8];
+    const int n = networks(network);
+    for (int k = 0; k < n; k++) {
+        fixture f;
+        const grv_plan_params plan = plan_of(GRV_F32, 2);
+        ok(fixture_open(&f, &network[k], 2, true, true, &plan, NULL));
+        const grv_plan_summary s = grv_plan_summarise(f.plan);
+        const int64_t before = grv_memory_get().bytes;
+        grv_exec_destroy(&f.exec);
+        const int64_t freed = before - grv_memory_get().bytes;
+        assert_true(freed > s.arena_bytes);
+        ok(grv_exec_create(f.plan, NULL, &f.exec));
+        assert_true(freed == s.arena_bytes + s.scratch_bytes + s.buffer_bytes + grv_exec_table_bytes(f.exec));
+        fixture_fill(&f);
+        for (int i = 0; i < 2; i++) ok(fixture_run(&f));
+        const int64_t allocations = grv_memory_get().n_allocations;
+        for (int i = 0; i < 3; i++) ok(fixture_run(&f));
+        assert_true(grv_memory_get().n_allocations == allocations);
+        fixture_close(&f);
+    }
+}
+
+static int64_t resident_bytes(void)
+{
+    long long pages[2] = {0, 0};
+    FILE *const file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lld %lld", &pages[0], &pages[1]), 2);
+    (void)fclose(file);
+    return pages[1] * sysconf(_SC_PAGESIZE);
+}
+
+/* beyond 1 GB the process holds what the plan says within 5 % */
+static void test_resident_memory(void **state)
+{
+    (void)state;
+    grv_fno_params p = tiny_network();
+    const int64_t n[] = {48, 48, 48, 16};
+    memcpy(p.n, n, sizeof n);
+    p.width = 12;
+    p.n_blocks = 2;
+    p.padding[3] = 0;
+    const int64_t before = resident_bytes();
     fixture f;
     const grv_plan_params plan = plan_of(GRV_F32, 2);
-    ok(fixture_open(&f, &p, 2, true, true, &plan, NULL));
+    ok(fixture_open(&f, &p, 3, true, true, &plan, NULL));
     fixture_fill(&f);
     ok(fixture_run(&f));
-    const int64_t allocations = grv_memory_get().n_allocations;
-    for (int i = 0; i < 3; i++) ok(fixture_run(&f));
-    assert_true(grv_memory_get().n_allocations == allocations);
+    const grv_plan_summary s = grv_plan_summarise(f.plan);
+    /* the fixture's own parameters, gradients and fields: 8 bytes a number are reserved, 4 touched */
+    const int64_t expected = s.arena_bytes + s.scratch_bytes + s.buffer_bytes + grv_exec_table_bytes(f.exec) + 2 * s.param_bytes +
+                             4 * (f.n_input + f.n_output);
+    const int64_t found = resident_bytes() - before;
+    assert_true(expected > 1000000000);
+    if (fabs((double)(found - expected)) > 0.05 * (double)expected)
+        fail_msg("%.1f MB planned, %.1f MB resident", 1e-6 * (double)expected, 1e-6 * (double)found);
     fixture_close(&f);
 }
 
@@ -276,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_taylor),           cmocka_unit_test(test_precision_and_fusion),
                                        cmocka_unit_test(test_threads),          cmocka_unit_test(test_parameter_counts),
-                                       cmocka_unit_test(test_errors),           cmocka_unit_test(test_memory)};
+                                       cmocka_unit_test(test_errors),           cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_resident_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
