@@ -241,7 +241,7 @@ static void test_bad_checkpoint(void **state)
 
 /* --- out of memory on one rank --- */
 
-enum { N_POINTS = 60 };
+enum { N_POINTS = 150 };
 
 /* that rank's allocation number n fails: all say so, all give everything back; false if the run did not get there */
 static bool check_failure(grv_train_config *config, int rank, int64_t n)
