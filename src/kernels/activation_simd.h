@@ -114,6 +114,27 @@ GRVI_INLINE vf vf_gelu_derivative(vf x)
     return slope;
 }
 
+/* y[j] = act(x[j]) and slope[j] = act'(x[j]) for n <= GRVI_ACTIVATION_GROUP vectors; y may be x. */
+GRVI_INLINE void vf_activation_n(grvi_activation activation, const int n, const vf *x, vf *y)
+{
+    if (activation == GRVI_ACT_GELU) {
+        vf_gelu_n(n, x, y, NULL);
+        return;
+    }
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) y[j] = activation == GRVI_ACT_RELU ? vf_relu(x[j]) : x[j];
+}
+
+GRVI_INLINE void vf_activation_derivative_n(grvi_activation activation, const int n, const vf *x, vf *slope)
+{
+    if (activation == GRVI_ACT_GELU) {
+        vf_gelu_derivative_n(n, x, slope);
+        return;
+    }
+#pragma GCC unroll 3
+    for (int j = 0; j < n; j++) slope[j] = activation == GRVI_ACT_RELU ? vf_relu_derivative(x[j]) : vf_set1(1.0f);
+}
+
 /* The same by name; `activation` is meant to be a constant where they are inlined, or one that the loop hoists. */
 GRVI_INLINE vf vf_activation(grvi_activation activation, vf x)
 {

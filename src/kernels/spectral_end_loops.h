@@ -159,15 +159,15 @@ GRVI_INLINE void activate(const grvi_activation activation, int64_t n, const flo
                           float *y, float *pre)
 {
     int64_t i = 0;
-    for (; i + STRIP <= n; i += STRIP) { /* two at a time hide the latency of GELU's division */
-        const vf x0 = vf_load(values + i), x1 = vf_load(values + i + GRVI_LANES);
-        if (pre) {
-            vf_store(pre + i, x0);
-            vf_store(pre + i + GRVI_LANES, x1);
-        }
-        const vf y0 = vf_activation(activation, x0), y1 = vf_activation(activation, x1);
-        vf_store(y + i, y0);
-        vf_store(y + i + GRVI_LANES, y1);
+    for (; i + GRVI_ACTIVATION_GROUP * GRVI_LANES <= n; i += GRVI_ACTIVATION_GROUP * GRVI_LANES) {
+        vf x[GRVI_ACTIVATION_GROUP], out[GRVI_ACTIVATION_GROUP];
+        UNROLL
+        for (int k = 0; k < GRVI_ACTIVATION_GROUP; k++) x[k] = vf_load(values + i + k * GRVI_LANES);
+        UNROLL
+        for (int k = 0; k < GRVI_ACTIVATION_GROUP && pre; k++) vf_store(pre + i + k * GRVI_LANES, x[k]);
+        vf_activation_n(activation, GRVI_ACTIVATION_GROUP, x, out);
+        UNROLL
+        for (int k = 0; k < GRVI_ACTIVATION_GROUP; k++) vf_store(y + i + k * GRVI_LANES, out[k]);
     }
     for (; i < n; i += GRVI_LANES) {
         const int64_t rest = grvi_min_i64(GRVI_LANES, n - i);
@@ -197,12 +197,20 @@ GRVI_INLINE void multiply_derivative(const grvi_activation activation, int64_t n
                                      const float *pre, float *g)
 {
     int64_t i = 0;
-    for (; i + GRVI_LANES <= n; i += GRVI_LANES)
-        vf_store(g + i,
-                 vf_mul(vf_load(dy + i), vf_activation_derivative(activation, vf_load(pre + i))));
-    if (i == n) return;
-    const vf derivative = vf_activation_derivative(activation, vf_load_n(pre + i, n - i));
-    vf_store_n(g + i, vf_mul(vf_load_n(dy + i, n - i), derivative), n - i);
+    for (; i + GRVI_ACTIVATION_GROUP * GRVI_LANES <= n; i += GRVI_ACTIVATION_GROUP * GRVI_LANES) {
+        vf x[GRVI_ACTIVATION_GROUP], slope[GRVI_ACTIVATION_GROUP];
+        UNROLL
+        for (int k = 0; k < GRVI_ACTIVATION_GROUP; k++) x[k] = vf_load(pre + i + k * GRVI_LANES);
+        vf_activation_derivative_n(activation, GRVI_ACTIVATION_GROUP, x, slope);
+        UNROLL
+        for (int k = 0; k < GRVI_ACTIVATION_GROUP; k++)
+            vf_store(g + i + k * GRVI_LANES, vf_mul(vf_load(dy + i + k * GRVI_LANES), slope[k]));
+    }
+    for (; i < n; i += GRVI_LANES) {
+        const int64_t rest = grvi_min_i64(GRVI_LANES, n - i);
+        const vf derivative = vf_activation_derivative(activation, vf_load_n(pre + i, rest));
+        vf_store_n(g + i, vf_mul(vf_load_n(dy + i, rest), derivative), rest);
+    }
 }
 
 #endif
