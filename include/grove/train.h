@@ -70,7 +70,7 @@ typedef struct grv_train_result {
  * @param log  may be NULL
  * @param stop_asked  may be NULL
  * Collective on comm.
- * @errors GRV_E_CONFIG, GRV_E_NOT_FOUND (data set, sample), GRV_E_NUMERIC (NaN in data or loss: step and sample named; the last checkpoint is
+ * @errors GRV_E_CONFIG, GRV_E_NOT_FOUND (data set, sample), GRV_E_NUMERIC (NaN in data or loss: step and sample named, or in weights; the last checkpoint is
  * kept), GRV_E_INTERRUPTED (a checkpoint was written), GRV_E_IO; on every rank */
 GRV_API grv_status grv_train(const grv_train_config *config, grv_comm *comm, grv_log *log, grv_stop_asked *stop_asked, void *stop_argument,
                              grv_train_result *result) GRV_MUST_CHECK;

@@ -70,8 +70,9 @@ static grv_status open_network(evaluator *e)
     grv_network_params p = {.batch = 1, .n_data = 1, .n_domain = n_ranks, .n_threads = e->config->threads, .loss = true};
     if (p.n_threads == 0) p.n_threads = (int)grvi_max_i64(1, grv_threads_available() / n_ranks);
     char *path = NULL;
-    GRV_TRY(path_in_run(e, e->config->weights == 0 ? "best" : "checkpoint", &path));
-    grv_status status = agree(e, grv_checkpoint_model(path, &p.fno, NULL));
+    grv_status status = path_in_run(e, e->config->weights == 0 ? "best" : "checkpoint", &path);
+    if (status == GRV_OK) status = grv_checkpoint_model(path, &p.fno, NULL);
+    status = agree(e, status);
     p.fno.loss = GRV_LOSS_RELATIVE_L2; /* what is reported, whatever was trained on */
     if (status == GRV_OK) status = grv_network_create(&p, e->comm, NULL, &e->network);
     if (status == GRV_OK) status = grv_checkpoint_load(path, e->network, NULL, &e->state, e->comm);

@@ -160,6 +160,21 @@ def killed_rank():
     expect_same_runs("killed", "whole")
 
 
+def interrupt_simulate():
+    """Ctrl-C ends after the flows that are running; the same command makes the rest, and the data set is the same as without it."""
+    many = [word.replace("samples=4", "samples=24") for word in SIMULATE]
+    process = start(many)
+    wait_until(lambda: Path("flows", "status", "c").is_dir(), "a flow", process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    expect(process.returncode == 1 and "of 24 flows; run it again to go on" in errors, errors)
+    done = json.loads(grove([*many, "--json"]).stdout)
+    expect(done["done"] == 24 and 0 < done["made"] < 24, done)
+    grove([word.replace("output=flows", "output=straight") for word in many])
+    for array in ("input", "target", "status"):
+        expect(files(f"flows/{array}") == files(f"straight/{array}"), f"'{array}' differs")
+
+
 def killed():
     """A process that dies at any time, also while it writes a checkpoint, leaves a run that goes on."""
     grove(SIMULATE)
@@ -242,7 +257,7 @@ def learns():
     print(metrics)
 
 
-SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, killed, killed_rank, no_space, full_disk)}
+SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk)}
 
 
 def main():

@@ -280,6 +280,36 @@ static void test_fresh_start(void **state)
     assert_same_runs("fresh", "again");
 }
 
+/* --- memory --- */
+
+typedef struct allocation_log {
+    int n;
+    int64_t counts[64]; /* before each step */
+} allocation_log;
+
+static bool note_allocations(void *argument)
+{
+    allocation_log *const log = argument;
+    log->counts[log->n++] = grv_memory_get().n_allocations;
+    return false;
+}
+
+/* when every sample was read once, a step takes no memory, the thread that reads ahead included */
+static void test_steps_allocate_nothing(void **state)
+{
+    (void)state;
+    allocation_log log = {.n = 0};
+    grv_train_config config = config_of("allocations");
+    grv_train_result result;
+    set_key(&config, "batch", "1");
+    set_key(&config, "optimizer.clip_norm", "0.1");
+    config.epochs = config.checkpoint_epochs = 3;
+    assert_ok(grv_train(&config, NULL, NULL, note_allocations, &log, &result));
+    free_config(&config);
+    assert_int_equal(log.n, 18);
+    for (int i = 13; i < 18; i++) assert_int_equal(log.counts[i], log.counts[12]);
+}
+
 /* --- early end, best weights --- */
 
 static void test_patience(void **state)
@@ -369,6 +399,36 @@ static void test_samples_not_there(void **state)
     assert_false(is_there(in_folder("part_run"))); /* found before anything is made */
     config = tiny_config(in_folder("nowhere"), in_folder("part_run"));
     train_fails(&config, GRV_E_NOT_FOUND, "nowhere");
+}
+
+/* arrays that are not there, or whose axes are not those of a network */
+static void test_wrong_arrays(void **state)
+{
+    (void)state;
+    make_train_data(in_folder("arrays"), N_SAMPLES, N_SAMPLES);
+    assert_int_equal(rename(in_folder("arrays/target"), in_folder("arrays/elsewhere")), 0);
+    grv_train_config config = tiny_config(in_folder("arrays"), in_folder("arrays_run"));
+    train_fails(&config, GRV_E_NOT_FOUND, "target");
+    grv_dataset_desc desc = train_data_desc(1);
+    desc.input.n_axes = 2;
+    assert_ok(grv_dataset_create(in_folder("axes"), &desc, NULL, NULL));
+    config = tiny_config(in_folder("axes"), in_folder("arrays_run"));
+    config.n_train = 1;
+    config.n_validation = config.n_test = 0;
+    set_key(&config, "batch", "1");
+    train_fails(&config, GRV_E_NOT_FOUND, "sample 0");
+    static float input[TRAIN_INPUT], target[TRAIN_TARGET];
+    grv_dataset *data = NULL;
+    train_sample(0, input, target);
+    assert_ok(grv_dataset_resume(in_folder("axes"), &desc, NULL, &data));
+    assert_ok(grv_dataset_write_sample(data, 0, input, target));
+    grv_dataset_close(&data);
+    config = tiny_config(in_folder("axes"), in_folder("arrays_run"));
+    config.n_train = 1;
+    config.n_validation = config.n_test = 0;
+    set_key(&config, "batch", "1");
+    train_fails(&config, GRV_E_CONFIG,
+                "an input of 4 axes, or 3 for a static one, expected, 2 found");
 }
 
 static void test_broken_shard(void **state)
@@ -524,10 +584,12 @@ int main(void)
                                        TEST(test_more_epochs),
                                        TEST(test_left_by_a_killed_run),
                                        TEST(test_fresh_start),
+                                       TEST(test_steps_allocate_nothing),
                                        TEST(test_patience),
                                        TEST(test_best_weights),
                                        TEST(test_nan_in_data),
                                        TEST(test_samples_not_there),
+                                       TEST(test_wrong_arrays),
                                        TEST(test_broken_shard),
                                        TEST(test_divergence),
                                        TEST(test_bad_settings),
