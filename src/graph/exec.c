@@ -41,11 +41,15 @@ static grv_status take_memory(grv_exec *exec)
 
 static grv_status make_tables(grv_exec *exec)
 {
+    grv_status first = GRV_OK;
     for (int i = 0; i < exec->plan->n_steps; i++) {
         const grvi_op_class *const op = exec->plan->steps[i].node.op;
-        if (op->init != NULL) GRV_TRY(op->init(&exec->contexts[i]));
+        if (op->init == NULL) continue;
+        /* all of them also after a failure: some are collective, and the other ranks wait there */
+        const grv_status status = op->init(&exec->contexts[i]);
+        if (first == GRV_OK) first = status;
     }
-    return GRV_OK;
+    return first;
 }
 
 grv_status grv_exec_create(const grv_plan *plan, grv_comm *comm, grv_exec **out)
