@@ -11,6 +11,41 @@
 
 #include "fno_fixture.h"
 
+/* Counts what anyone in the process takes from the heap; grove's own large blocks are in grv_memory. Sanitizers have allocators of their own. */
+static _Atomic long n_heap_calls;
+static const long counts_heap_calls =
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    1;
+#else
+    0;
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+extern void *__libc_memalign(size_t alignment, size_t n);
+GRV_API void *malloc(size_t n)
+{
+    n_heap_calls++;
+    return __libc_malloc(n);
+}
+GRV_API void *calloc(size_t n, size_t size)
+{
+    n_heap_calls++;
+    return __libc_calloc(n, size);
+}
+GRV_API void *realloc(void *p, size_t n)
+{
+    n_heap_calls++;
+    return __libc_realloc(p, n);
+}
+GRV_API void *aligned_alloc(size_t alignment, size_t n)
+{
+    n_heap_calls++;
+    return __libc_memalign(alignment, n);
+}
+#endif
+
 static void ok(grv_status status)
 {
     if (status != GRV_OK) fail_msg("%s", grv_error_trace());
@@ -278,8 +313,13 @@ static void test_memory(void **state)
         fixture_fill(&f);
         for (int i = 0; i < 2; i++) ok(fixture_run(&f));
         const int64_t allocations = grv_memory_get().n_allocations;
+        const long heap_calls = n_heap_calls;
         for (int i = 0; i < 3; i++) ok(fixture_run(&f));
         assert_true(grv_memory_get().n_allocations == allocations);
+        assert_true(n_heap_calls == heap_calls);
+        char *volatile noticed = malloc(1); /* the count counts */
+        free(noticed);
+        assert_true(n_heap_calls == heap_calls + counts_heap_calls);
         fixture_close(&f);
     }
 }
