@@ -1,5 +1,5 @@
 /** @file report.h
- * Pictures of results as PNG files, and the table of metrics of a run.
+ * Pictures of results as PNG files.
  *
  * Two ready figures, slices of fields side by side and curves over an axis, and the canvas they are drawn on.
  * Files are published atomically. Not collective: one rank calls. Data are read only during the call.
@@ -144,15 +144,6 @@ typedef struct grv_curves {
 /** Draws curves into a PNG file.
  * @errors GRV_E_ARG no curves; GRV_E_IO, GRV_E_NOMEM */
 GRV_API grv_status grv_report_curves(const grv_curves *curves, const char *path) GRV_MUST_CHECK;
-
-/** Appends a row to a CSV table, with the header line first where the file is new or empty; a last line that an interrupted
- * run left unfinished is removed. The first column counts (epoch): rows of the file with a first column >= the new one's
- * are removed, so that a run that resumes overwrites what it repeats.
- * @param names   [n] column names; must be those of the file
- * @param values  [n]; non-finite ones are written as nan, inf, -inf
- * @errors GRV_E_ARG no columns; GRV_E_FORMAT the file has another header; GRV_E_IO, GRV_E_NOMEM */
-GRV_API grv_status grv_metrics_append(const char *path, int n, const char *const *names,
-                                      const double *values) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

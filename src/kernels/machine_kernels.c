@@ -3,25 +3,14 @@
 
 #include <stddef.h>
 
-enum { CHAINS = 16 };
-
-static float multiply_add(int64_t n, double *flops)
-{
-    float a[CHAINS], sum = 0;
-    for (int i = 0; i < CHAINS; i++) a[i] = 0.1f + 0.01f * (float)i;
-    for (int64_t k = 0; k < n; k++)
-        for (int i = 0; i < CHAINS; i++) a[i] = a[i] * 0.9999f + 1e-4f;
-    for (int i = 0; i < CHAINS; i++) sum += a[i];
-    *flops = 2.0 * CHAINS * (double)n;
-    return sum;
-}
+enum { LANES = 16 };
 
 static float read_memory(int64_t n, const float *x)
 {
-    float a[CHAINS] = {0}, sum = 0;
-    for (int64_t k = 0; k + CHAINS <= n; k += CHAINS)
-        for (int i = 0; i < CHAINS; i++) a[i] += x[k + i];
-    for (int i = 0; i < CHAINS; i++) sum += a[i];
+    float a[LANES] = {0}, sum = 0;
+    for (int64_t k = 0; k + LANES <= n; k += LANES)
+        for (int i = 0; i < LANES; i++) a[i] += x[k + i];
+    for (int i = 0; i < LANES; i++) sum += a[i];
     return sum;
 }
 
@@ -32,7 +21,7 @@ static void write_memory(int64_t n, float value, float *x)
 
 const grvi_machine_kernels *grvi_machine_kernels_for(grvi_isa isa)
 {
-    static const grvi_machine_kernels plain = {multiply_add, read_memory, write_memory};
+    static const grvi_machine_kernels plain = {read_memory, write_memory};
     const grvi_machine_kernels *found = NULL;
     if (!grvi_isa_usable(isa)) return &plain;
     if (isa == GRVI_ISA_AVX512) found = grvi_machine_kernels_avx512();

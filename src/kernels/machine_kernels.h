@@ -1,4 +1,5 @@
-/* What the machine can do: loops whose speed is the peak of multiply-adds and of reading and writing memory. For floors of benchmarks. Internal. */
+/* What the memory can do: loops whose speed is that of reading and writing it. For floors of benchmarks; the peak of multiply-adds is
+ * peak_loop of point_kernels.h. Internal. */
 #ifndef GRVI_KERNELS_MACHINE_KERNELS_H
 #define GRVI_KERNELS_MACHINE_KERNELS_H
 
@@ -7,8 +8,6 @@
 #include "kernels/isa.h"
 
 typedef struct grvi_machine_kernels {
-    /* n rounds of independent multiply-adds in registers; returns a number that depends on all of them, and their flops in *flops. */
-    float (*multiply_add)(int64_t n, double *flops);
     /* Sum of n floats, several streams at a time. */
     float (*read)(int64_t n, const float *x);
     /* Sets n floats. */

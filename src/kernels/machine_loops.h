@@ -2,25 +2,7 @@
 #include "kernels/machine_kernels.h"
 #include "kernels/simd.h"
 
-enum { CHAINS = 12, STREAMS = 4 };
-
-static float multiply_add(int64_t n, double *flops)
-{
-    vf a[CHAINS];
-    const vf factor = vf_set1(0.9999f), addend = vf_set1(1e-4f);
-#pragma GCC unroll 12
-    for (int i = 0; i < CHAINS; i++) a[i] = vf_set1(0.1f + 0.01f * (float)i);
-    for (int64_t k = 0; k < n; k++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++) a[i] = vf_fma(a[i], factor, addend);
-    }
-    float lane[GRVI_LANES], sum = 0;
-    for (int i = 1; i < CHAINS; i++) a[0] = vf_add(a[0], a[i]);
-    vf_store(lane, a[0]);
-    for (int i = 0; i < GRVI_LANES; i++) sum += lane[i];
-    *flops = 2.0 * CHAINS * GRVI_LANES * (double)n;
-    return sum;
-}
+enum { STREAMS = 4 };
 
 static float read_memory(int64_t n, const float *x)
 {
@@ -50,4 +32,4 @@ static void write_memory(int64_t n, float value, float *x)
     for (int64_t k = 0; k + GRVI_LANES <= n; k += GRVI_LANES) vf_store(x + k, v);
 }
 
-static const grvi_machine_kernels machine_table = {multiply_add, read_memory, write_memory};
+static const grvi_machine_kernels machine_table = {read_memory, write_memory};

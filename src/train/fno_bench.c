@@ -10,6 +10,7 @@
 #include "grove/core.h"
 #include "grove/optimizer.h"
 #include "kernels/machine_kernels.h"
+#include "kernels/point_kernels.h"
 #include "train/network_impl.h"
 
 /* --- machine --- */
@@ -20,16 +21,15 @@ typedef struct machine_call {
     const grvi_machine_kernels *kernels;
     float *memory;
     int what; /* 0 multiply-add, 1 read, 2 write */
-    double flops;   /* of one thread */
+    int64_t flops; /* of one thread */
     float *sink;    /* [threads] keeps the loops alive */
 } machine_call;
 
 static void machine_range(void *argument, int thread, int64_t begin, int64_t end)
 {
     machine_call *const call = argument;
-    double flops = 0;
     if (call->what == 0) {
-        call->sink[thread] = call->kernels->multiply_add(4000000, &flops);
+        const int64_t flops = grvi_point_kernels_for(grvi_isa_chosen())->peak_loop(4000000);
         if (thread == 0) call->flops = flops;
     } else if (call->what == 1) {
         call->sink[thread] = call->kernels->read(end - begin, call->memory + begin);
@@ -65,7 +65,7 @@ grv_status grv_bench_machine(int n_threads, grv_machine *out)
         }
     const double bytes = (double)MEMORY_FLOATS * sizeof(float);
     if (status == GRV_OK)
-        *out = (grv_machine){.n_threads = n_threads, .flops = call.flops * n_threads / median(ROUNDS, seconds[0]),
+        *out = (grv_machine){.n_threads = n_threads, .flops = (double)call.flops * n_threads / median(ROUNDS, seconds[0]),
                              .read_bytes = bytes / median(ROUNDS, seconds[1]), .write_bytes = bytes / median(ROUNDS, seconds[2])};
     grv_free(call.memory);
     grv_free(call.sink);

@@ -1,4 +1,4 @@
-/* Figures and metrics out of memory; ticks; metrics over interruption and resumption. */
+/* Figures out of memory; ticks. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,10 +45,6 @@ static grv_status draw_all(void)
     const grv_curves curves = {.curves = &curve, .n_curves = 1};
     GRV_TRY(grv_report_slices(&slices, path));
     GRV_TRY(grv_report_curves(&curves, path));
-    (void)unlink(path);
-    for (int epoch = 1; epoch < 3; epoch++)
-        GRV_TRY(grv_metrics_append(path, 2, (const char *const[]){"epoch", "loss"},
-                                   (double[]){epoch, 0.5}));
     return GRV_OK;
 }
 
@@ -66,48 +62,6 @@ static void test_out_of_memory(void **state)
         assert_true(grv_memory_get().bytes == 0);
     }
     assert_true(n > 10);
-}
-
-static void assert_file(const char *expected)
-{
-    char *text = NULL;
-    int64_t n = 0;
-    assert_int_equal(grvi_fs_read(path, 1 << 20, &text, &n), GRV_OK);
-    assert_string_equal(text, expected);
-    grv_free(text);
-}
-
-static void append(double epoch, double loss)
-{
-    assert_int_equal(grv_metrics_append(path, 2, (const char *const[]){"epoch", "loss"},
-                                        (double[]){epoch, loss}),
-                     GRV_OK);
-}
-
-static void test_metrics(void **state)
-{
-    (void)state;
-    (void)unlink(path);
-    append(1, 0.25);
-    append(2, NAN);
-    append(3, 1e-5);
-    assert_file("epoch,loss\n1,0.25\n2,nan\n3,1.0e-05\n");
-    append(2, -INFINITY); /* resumed after epoch 1 */
-    assert_file("epoch,loss\n1,0.25\n2,-inf\n");
-    assert_int_equal(grvi_fs_append(path, "3,0.1", 5), GRV_OK); /* killed while writing */
-    append(3, 0.125);
-    assert_file("epoch,loss\n1,0.25\n2,-inf\n3,0.125\n");
-    assert_int_equal(grv_metrics_append(path, 1, (const char *const[]){"epoch"}, (double[]){4}),
-                     GRV_E_FORMAT);
-    assert_non_null(strstr(grv_error_message(), "header 'epoch' expected, 'epoch,loss' found"));
-    assert_int_equal(grv_metrics_append(path, 1, (const char *const[]){"a,b"}, (double[]){4}),
-                     GRV_E_ARG);
-    assert_int_equal(grv_metrics_append(path, 0, NULL, NULL), GRV_E_ARG);
-    assert_file("epoch,loss\n1,0.25\n2,-inf\n3,0.125\n");
-    assert_int_equal(grvi_fs_write_atomic(path, "epo", 3, false),
-                     GRV_OK); /* killed in the header */
-    append(1, 1.0 / 3);
-    assert_file("epoch,loss\n1,0.3333333333333333\n");
 }
 
 static void assert_labels(const grvi_ticks *ticks, const char *expected)
@@ -159,7 +113,6 @@ static void test_ticks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_out_of_memory),
-                                       cmocka_unit_test(test_metrics),
                                        cmocka_unit_test(test_ticks)};
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

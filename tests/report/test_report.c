@@ -1,4 +1,4 @@
-/* Pictures read back with libpng: sizes, colours at known places, missing values, bad arguments; the table of metrics. */
+/* Pictures read back with libpng: sizes, colours at known places, missing values, bad arguments. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
