@@ -5,6 +5,9 @@ function(grove_warnings target)
     -Wno-missing-field-initializers) # option tables leave out what is zero
   # Contraction would make results depend on how the compiler inlines; kernels say fma where they mean it.
   target_compile_options(${target} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math)
+  if(CMAKE_C_COMPILER_ID MATCHES Clang)
+    target_compile_options(${target} PRIVATE -Wno-unknown-pragmas) # GCC's unroll; clang unrolls constant loops by itself
+  endif()
   if(GROVE_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -14,7 +14,7 @@
 
 enum { STATE_VERSION = 1, MAX_STATE_BYTES = 64 << 20 };
 
-grv_train_state grv_train_state_init(void) { return (grv_train_state){.best_loss = INFINITY, .best_epoch = -1}; }
+grv_train_state grv_train_state_init(void) { return (grv_train_state){.best_loss = (double)INFINITY, .best_epoch = -1}; }
 
 void grv_train_state_fini(grv_train_state *state)
 {
@@ -276,7 +276,7 @@ static grv_status find_folder(const char *path, grvi_text *out)
     if (!grvi_fs_is_directory(path)) {
         grvi_text_append(out, ".old");
         GRV_TRY(grvi_text_status(out));
-        GRV_CHECK(grvi_fs_is_directory(out->data), GRV_E_NOT_FOUND, "checkpoint %s does not exist", path);
+        GRV_CHECK(grvi_fs_is_directory(out->data), GRV_E_NOT_FOUND, "checkpoint %s does not exist (a run has RUN/best and RUN/checkpoint)", path);
     }
     return grvi_text_status(out);
 }
