@@ -1,10 +1,10 @@
 /* `grove predict`: inputs of one data set, predictions as targets of another. */
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/fs.h"
+#include "core/median.h"
 #include "grove/core.h"
 #include "grove/use.h"
 
@@ -113,12 +113,6 @@ static grv_status predict_sample(predictor *p, int64_t i, int64_t n_planes)
     return agree(p, status);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static grv_status predict(predictor *p, grv_log *log)
 {
     const int n_ranks = p->comm == NULL ? 1 : grv_comm_size(p->comm);
@@ -144,9 +138,8 @@ grv_status grv_predict(const grv_predict_config *config, grv_comm *comm, grv_log
     predictor p = {.config = config, .comm = comm != NULL && grv_comm_size(comm) > 1 ? comm : NULL};
     const grv_status status = predict(&p, log);
     if (status == GRV_OK) {
-        qsort(p.seconds, (size_t)p.count, sizeof *p.seconds, compare_doubles);
         *n_done = p.count;
-        *seconds = p.seconds[p.count / 2];
+        *seconds = grvi_median(p.count, p.seconds);
     }
     grv_network_destroy(&p.network);
     grv_dataset_close(&p.input);

@@ -1,8 +1,8 @@
 /* Evaluation on samples of a data set, one per data rank at a time. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/median.h"
 #include "grove/core.h"
 #include "grove/train.h"
 #include "kernels/point_kernels.h"
@@ -16,12 +16,6 @@ static grv_status rank_samples(const grv_network *n, grv_range samples, int64_t 
     GRV_TRY(GRVI_ALLOC(out, *n_runs));
     for (int64_t i = 0; i < *n_runs; i++) (*out)[i] = samples.start + grvi_min_i64(i * n_data + data_index, samples.count - 1);
     return GRV_OK;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 typedef struct evaluation_state {
@@ -150,8 +144,7 @@ grv_status grv_evaluate(grv_network *n, grv_dataset *data, grv_range samples, co
     if (status == GRV_OK) status = run_samples(&s, n, mean_field, samples, comm, log, sample_losses, out);
     if (status == GRV_OK && mean_field != NULL) status = mean_field_error(&s, n, comm, samples, &out->relative_l2_mean_field);
     if (status == GRV_OK) {
-        qsort(s.seconds, (size_t)s.n_runs, sizeof *s.seconds, compare_doubles);
-        out->seconds_per_sample = s.seconds[s.n_runs / 2];
+        out->seconds_per_sample = grvi_median(s.n_runs, s.seconds);
     }
     state_fini(&s);
     return status;

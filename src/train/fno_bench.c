@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/median.h"
 #include "graph/plan_impl.h"
 #include "grove/bench.h"
 #include "grove/core.h"
@@ -38,18 +39,6 @@ static void machine_range(void *argument, int thread, int64_t begin, int64_t end
     }
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(int n, double *values)
-{
-    qsort(values, (size_t)n, sizeof *values, compare_doubles);
-    return values[n / 2];
-}
-
 grv_status grv_bench_machine(int n_threads, grv_machine *out)
 {
     machine_call call = {.kernels = grvi_machine_kernels_for(grvi_isa_chosen())};
@@ -65,8 +54,8 @@ grv_status grv_bench_machine(int n_threads, grv_machine *out)
         }
     const double bytes = (double)MEMORY_FLOATS * sizeof(float);
     if (status == GRV_OK)
-        *out = (grv_machine){.n_threads = n_threads, .flops = (double)call.flops * n_threads / median(ROUNDS, seconds[0]),
-                             .read_bytes = bytes / median(ROUNDS, seconds[1]), .write_bytes = bytes / median(ROUNDS, seconds[2])};
+        *out = (grv_machine){.n_threads = n_threads, .flops = (double)call.flops * n_threads / grvi_median(ROUNDS, seconds[0]),
+                             .read_bytes = bytes / grvi_median(ROUNDS, seconds[1]), .write_bytes = bytes / grvi_median(ROUNDS, seconds[2])};
     grv_free(call.memory);
     grv_free(call.sink);
     return status;
@@ -246,11 +235,11 @@ static void report(bench *b, const grv_machine *m, grv_bench_result *out)
     /* Adam: 12 flops a parameter, 16 bytes read and 12 written (spec performance.md 2) */
     const double n = (double)plan->param_count;
     const grvi_cost adam = {.flops = 12 * n, .read_bytes = 16 * n, .written_bytes = 12 * n};
-    out->median_seconds = median(b->p.repetitions, b->steps);
+    out->median_seconds = grvi_median(b->p.repetitions, b->steps);
     out->floor_seconds = floor_of(&adam, m);
     for (int i = 0; i < plan->n_steps; i++) {
         const grvi_step *const step = &plan->steps[i];
-        const double seconds = median(b->p.repetitions, b->stages + (int64_t)i * b->p.repetitions);
+        const double seconds = grvi_median(b->p.repetitions, b->stages + (int64_t)i * b->p.repetitions);
         out->floor_seconds += floor_of(&step->cost, m);
         if (step->node.op == &grvi_op_loss) in_forward = false;
         const bool is_spectral = step->node.op == &grvi_op_analysis || step->node.op == &grvi_op_synthesis || step->node.op == &grvi_op_mode_mix ||
@@ -273,7 +262,7 @@ static void report(bench *b, const grv_machine *m, grv_bench_result *out)
         }
     }
     out->floor_ratio = out->median_seconds / out->floor_seconds;
-    grv_bench_result_add(out, "optimizer_seconds", median(b->p.repetitions, b->adam));
+    grv_bench_result_add(out, "optimizer_seconds", grvi_median(b->p.repetitions, b->adam));
     grv_bench_result_add(out, "forward_seconds", forward);
     grv_bench_result_add(out, "block_forward_seconds", block);
     const grv_plan_summary s = grv_plan_summarise(plan);
