@@ -7,6 +7,7 @@ pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 find_library(BLOSC_LIBRARY blosc REQUIRED)
 find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
 
@@ -16,7 +17,7 @@ target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConf
   Threads::Threads m)
 
 add_library(grove_full_dependencies INTERFACE)
-target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG)
+target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG PkgConfig::XXHASH ${CMAKE_DL_LIBS})
 # Open MPI's C++ bindings are never wanted, and its header is not ours to warn about.
 target_compile_definitions(grove_full_dependencies INTERFACE OMPI_SKIP_MPICXX=1)
 
@@ -39,4 +40,4 @@ if(blosc_version_line MATCHES "\"([0-9.]+)")
   set(BLOSC_VERSION ${CMAKE_MATCH_1})
 endif()
 set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
-    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")
+    {\"xxhash\", \"${XXHASH_VERSION}\"}, {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")
