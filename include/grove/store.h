@@ -64,7 +64,8 @@ typedef enum grv_store_sync {
 typedef struct grv_store_params {
     bool writable; /**< writing is allowed; the folder is made if it is absent. Default false */
     grv_store_sync sync; /**< durability of writes. Default GRV_STORE_SYNC_NONE */
-    int n_threads; /**< threads that one read or write uses; 1 inside a parallel region. Default 1 */
+    int n_threads; /**< threads that one read or write uses; for writes 1 inside a parallel region. Default 1 */
+    int n_io; /**< threads beside those that may wait for the back end in a read: for slow stores. Default 0 */
     int64_t index_cache_bytes; /**< most memory of cached shard indices. Default 64 MiB */
     int64_t
         max_chunk_bytes; /**< larger decoded chunks (inner chunks) are refused. Default 2^31 - 1 */

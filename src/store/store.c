@@ -4,13 +4,14 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
-#include "store/store_impl.h"
+#include "store/read_plan_impl.h"
 
 grv_store_params grv_store_params_default(void)
 {
     return (grv_store_params){.writable = false,
                               .sync = GRV_STORE_SYNC_NONE,
                               .n_threads = 1,
+                              .n_io = 0,
                               .index_cache_bytes = (int64_t)64 << 20,
                               .max_chunk_bytes = INT32_MAX};
 }
@@ -25,6 +26,8 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     store->params = params != NULL ? *params : grv_store_params_default();
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
+    grvi_workers_init(&store->workers);
+    (void)pthread_mutex_init(&store->plan_lock, NULL);
     GRV_TRY_GOTO(
         grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
     *out = store;
@@ -43,6 +46,8 @@ void grv_store_close(grv_store **store)
     if (store == NULL || *store == NULL) return;
     if ((*store)->kv != NULL && (*store)->params.writable && grv_store_commit(*store) != GRV_OK)
         grv_error_clear();
+    grvi_workers_fini(&(*store)->workers);
+    grvi_plans_fini(*store);
     grvi_index_cache_fini(&(*store)->indices);
     grvi_scratch_pool_fini(&(*store)->scratches);
     grvi_kv_destroy(&(*store)->kv);
