@@ -8,7 +8,8 @@
 
 grv_array_desc grv_array_desc_default(void)
 {
-    return (grv_array_desc){.type = GRV_STORE_F32, .compressor = GRV_COMPRESSOR_ZSTD, .level = 1};
+    return (grv_array_desc){
+        .type = GRV_STORE_F32, .zarr_format = 3, .compressor = GRV_COMPRESSOR_ZSTD, .level = 1};
 }
 
 /* Resolves a document into a new array object. */
@@ -105,7 +106,7 @@ grv_status grvi_array_key(const grv_array *array, const int64_t *position, char 
     for (int i = 0; i < m->desc.rank && n < GRVI_KEY_BYTES; i++) {
         const bool is_bare = i == 0 && m->desc.keys_v2;
         n += snprintf(key + n, (size_t)(GRVI_KEY_BYTES - n), is_bare ? "%.0s%lld" : "%.1s%lld",
-                      &m->separator, (long long)position[i]);
+                      &m->desc.key_separator, (long long)position[i]);
     }
     GRV_CHECK(n < GRVI_KEY_BYTES, GRV_E_ARG, "'%s': the key of a chunk is longer than %d bytes",
               array->path, GRVI_KEY_BYTES - 1);
@@ -147,7 +148,7 @@ grv_status grvi_array_byte_strides(const grv_array *array, const int64_t *count,
                                    const int64_t *strides, int64_t *byte_strides)
 {
     const grv_array_desc *const desc = &array->metadata.desc;
-    const int64_t item_bytes = grv_store_type_bytes(desc->type);
+    const int64_t item_bytes = desc->item_bytes;
     int64_t n_bytes = 0;
     GRV_CHECK(grvi_count_elements(desc->rank, count, &n_bytes) &&
                   grvi_mul_i64(n_bytes, item_bytes, &n_bytes),

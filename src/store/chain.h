@@ -8,6 +8,7 @@
 #include "store/codec.h"
 #include "store/region.h"
 #include "store/scratch.h"
+#include "store/store_type.h"
 
 enum { GRVI_MAX_CODECS = 8 };
 
@@ -27,13 +28,14 @@ typedef struct grvi_sharding {
 struct grvi_chain {
     int rank;
     int64_t item_bytes;
-    uint64_t fill;
+    grvi_fill fill;
     int64_t shape[GRVI_MAX_RANK]; /* of the chunk as the array sees it */
     int64_t
         stored_shape[GRVI_MAX_RANK]; /* after transposition: stored_shape[i] = shape[order[i]] */
     int order[GRVI_MAX_RANK];
     int64_t n_bytes; /* decoded; not used for shards, which may exceed memory */
     bool big_endian;
+    int64_t swap_bytes;      /* words of this length are reversed on their way; 1: none */
     grvi_sharding *sharding; /* NULL: the `bytes` codec */
     int n_codecs;
     grvi_codec codecs[GRVI_MAX_CODECS];
@@ -51,8 +53,8 @@ typedef struct grvi_box {
 /* What a chain needs to know besides the JSON. */
 typedef struct grvi_chain_params {
     int rank;
-    int64_t item_bytes;
-    uint64_t fill;
+    grvi_item item;
+    const uint8_t *fill; /* [item.n_bytes]; borrowed, outlives the chain */
     int64_t max_chunk_bytes;
     const char *what; /* the array's name, for messages */
 } grvi_chain_params;

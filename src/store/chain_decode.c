@@ -43,8 +43,7 @@ static grv_status undo_byte_codecs(const grvi_chain *chain, grvi_scratch *scratc
 static bool is_straight(const grvi_chain *chain, const grvi_box *stored_box,
                         const int64_t *stored_strides)
 {
-    const bool swap = chain->big_endian && chain->item_bytes > 1;
-    return !swap && is_whole(chain, stored_box) &&
+    return chain->swap_bytes == 1 && is_whole(chain, stored_box) &&
            grvi_is_dense(chain->rank, chain->stored_shape, chain->item_bytes, stored_strides);
 }
 
@@ -63,7 +62,6 @@ static grv_status decode_bytes(const grvi_chain *chain, grvi_scratch *scratch, i
 {
     const uint8_t *data = NULL;
     int64_t n = 0, dense[GRVI_MAX_RANK], first = 0;
-    const bool swap = chain->big_endian && chain->item_bytes > 1;
     uint8_t *const direct = is_straight(chain, stored_box, stored_strides) ? out : NULL;
     GRV_TRY(undo_byte_codecs(chain, scratch, depth, in, n_in, direct, &data, &n));
     GRV_CHECK(n == chain->n_bytes, GRV_E_FORMAT, "%lld bytes expected, %lld %s",
@@ -72,8 +70,8 @@ static grv_status decode_bytes(const grvi_chain *chain, grvi_scratch *scratch, i
     if (data == out) return GRV_OK;
     grvi_dense_strides(chain->rank, chain->stored_shape, chain->item_bytes, dense);
     for (int i = 0; i < chain->rank; i++) first += stored_box->start[i] * dense[i];
-    grvi_region_copy(chain->rank, stored_box->count, chain->item_bytes, swap, data + first, dense,
-                     out, stored_strides);
+    grvi_region_copy(chain->rank, stored_box->count, chain->item_bytes, chain->swap_bytes,
+                     data + first, dense, out, stored_strides);
     return GRV_OK;
 }
 

@@ -78,7 +78,7 @@ static grv_status assemble(const grvi_chain *chain, grvi_scratch *scratch, int d
                          chunk->data, dense_strides);
     }
     for (int i = 0; i < chain->rank; i++) first += stored_box.start[i] * dense_strides[i];
-    grvi_region_copy(chain->rank, stored_box.count, chain->item_bytes, false, input->data,
+    grvi_region_copy(chain->rank, stored_box.count, chain->item_bytes, 1, input->data,
                      stored_strides, chunk->data + first, dense_strides);
     *dense = chunk->data;
     return GRV_OK;
@@ -87,13 +87,15 @@ static grv_status assemble(const grvi_chain *chain, grvi_scratch *scratch, int d
 static grv_status encode_bytes(const grvi_chain *chain, grvi_scratch *scratch, int depth,
                                const grvi_encode_input *input, grvi_buffer *out, bool *empty)
 {
-    const bool swap = chain->big_endian && chain->item_bytes > 1;
+    const bool swap = chain->swap_bytes > 1;
     const int64_t n_items = chain->n_bytes / chain->item_bytes;
     const uint8_t *dense = NULL;
     GRV_TRY(assemble(chain, scratch, depth, input, !swap, &dense));
     *empty = grvi_is_all_fill(dense, n_items, chain->item_bytes, chain->fill);
     if (*empty) return GRV_OK;
-    if (swap) grvi_swap_in_place(scratch->stage[depth][2].data, n_items, chain->item_bytes);
+    if (swap)
+        grvi_swap_in_place(scratch->stage[depth][2].data, chain->n_bytes / chain->swap_bytes,
+                           chain->swap_bytes);
     return apply_byte_codecs(chain, scratch, depth, dense, chain->n_bytes, out);
 }
 

@@ -62,15 +62,15 @@ static grv_status add_transpose(grvi_chain *chain, const codec_spec *spec, const
     return GRV_OK;
 }
 
-static grv_status read_endian(const codec_spec *spec, int64_t item_bytes, const char *what,
+static grv_status read_endian(const codec_spec *spec, int64_t swap_bytes, const char *what,
                               bool *big_endian)
 {
     const char *const endian = grvi_json_as_string(grvi_json_get(spec->configuration, "endian"));
     *big_endian = endian != NULL && strcmp(endian, "big") == 0;
-    if (endian == NULL && item_bytes == 1) return GRV_OK;
+    if (endian == NULL && swap_bytes == 1) return GRV_OK;
     GRV_CHECK(endian != NULL, GRV_E_FORMAT,
-              "'%s': codec '%s': no byte order ('endian') for elements of %lld bytes", what,
-              spec->name, (long long)item_bytes);
+              "'%s': codec '%s': no byte order ('endian') for words of %lld bytes", what,
+              spec->name, (long long)swap_bytes);
     GRV_CHECK(*big_endian || strcmp(endian, "little") == 0, GRV_E_FORMAT,
               "'%s': codec '%s': endian must be little or big, found '%.32s'", what, spec->name,
               endian);
@@ -81,7 +81,9 @@ static grv_status set_bytes(grvi_chain *chain, const codec_spec *spec,
                             const grvi_chain_params *params)
 {
     int64_t n = 0;
-    GRV_TRY(read_endian(spec, params->item_bytes, params->what, &chain->big_endian));
+    const int64_t swap_bytes = grvi_item_swap_bytes(params->item);
+    GRV_TRY(read_endian(spec, swap_bytes, params->what, &chain->big_endian));
+    chain->swap_bytes = chain->big_endian ? swap_bytes : 1;
     GRV_CHECK(grvi_count_elements(chain->rank, chain->shape, &n) &&
                   grvi_mul_i64(n, chain->item_bytes, &chain->n_bytes) &&
                   chain->n_bytes <= params->max_chunk_bytes,
@@ -220,8 +222,12 @@ static grv_status create_at(const grvi_json *codecs, const int64_t *shape,
               "'%s': codecs is missing, empty or no list", params->what);
     GRV_TRY(GRVI_CALLOC(&chain, 1));
     chain->rank = params->rank;
-    chain->item_bytes = params->item_bytes;
-    chain->fill = params->fill;
+    chain->item_bytes = params->item.n_bytes;
+    chain->swap_bytes = 1;
+    if (chain->item_bytes > (int64_t)sizeof chain->fill.bits)
+        chain->fill.bytes = params->fill;
+    else
+        memcpy(&chain->fill.bits, params->fill, (size_t)chain->item_bytes);
     for (int i = 0; i < chain->rank; i++) {
         chain->order[i] = i;
         chain->shape[i] = chain->stored_shape[i] = shape[i];

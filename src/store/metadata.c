@@ -99,13 +99,16 @@ static grv_status read_lengths(const grvi_json *list, const char *what, const ch
     return GRV_OK;
 }
 
-static grv_status read_type(const grvi_json *node, const char *what, grv_store_type *type)
+static grv_status read_fill(const grvi_json *document, const char *what, grvi_item item,
+                            grvi_metadata *m)
 {
-    const char *name = grvi_json_as_string(node);
-    if (name == NULL) name = grvi_json_as_string(grvi_json_get(node, "name"));
-    GRV_CHECK(name != NULL, GRV_E_FORMAT, "'%s': data_type is missing", what);
-    GRV_CHECK(grvi_store_type_from_name(name, type), GRV_E_UNSUPPORTED,
-              "'%s': data type '%.64s' is not supported", what, name);
+    GRV_CHECK(grvi_json_has(document, "fill_value"), GRV_E_FORMAT, "'%s': fill_value is missing",
+              what);
+    GRV_TRY(GRVI_ALLOC(&m->fill, item.n_bytes));
+    GRV_TRY(grvi_fill_from_json(grvi_json_get(document, "fill_value"), item, what, m->fill));
+    if (item.n_bytes > (int64_t)sizeof m->desc.fill) m->desc.fill_bytes = m->fill;
+    memcpy(&m->desc.fill, m->fill,
+           (size_t)grvi_min_i64(item.n_bytes, (int64_t)sizeof m->desc.fill));
     return GRV_OK;
 }
 
@@ -134,7 +137,7 @@ static grv_status read_key_encoding(const grvi_json *node, const char *what, grv
                                                          : "/";
     GRV_CHECK(separator != NULL && (strcmp(separator, ".") == 0 || strcmp(separator, "/") == 0),
               GRV_E_FORMAT, "'%s': chunk key separator must be '.' or '/'", what);
-    m->separator = separator[0];
+    m->desc.key_separator = separator[0];
     return GRV_OK;
 }
 
@@ -202,17 +205,16 @@ grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what
                    (long long)grvi_json_length(shape), GRVI_MAX_RANK);
     desc->rank = (int)grvi_json_length(shape);
     GRV_TRY_GOTO(read_lengths(shape, what, "shape", desc->rank, 0, desc->shape));
-    GRV_TRY_GOTO(read_type(grvi_json_get(document, "data_type"), what, &desc->type));
+    grvi_item item;
+    GRV_TRY_GOTO(grvi_item_from_json(grvi_json_get(document, "data_type"), what, &item));
+    desc->type = item.type;
+    desc->item_bytes = item.n_bytes;
     GRV_TRY_GOTO(
         read_grid(grvi_json_get(document, "chunk_grid"), what, desc->rank, desc->chunk_shape));
     GRV_TRY_GOTO(read_key_encoding(grvi_json_get(document, "chunk_key_encoding"), what, m));
-    GRV_CHECK_GOTO(grvi_json_has(document, "fill_value"), GRV_E_FORMAT,
-                   "'%s': fill_value is missing", what);
-    GRV_TRY_GOTO(
-        grvi_fill_from_json(grvi_json_get(document, "fill_value"), desc->type, what, &desc->fill));
+    GRV_TRY_GOTO(read_fill(document, what, item, m));
     GRV_TRY_GOTO(read_dimension_names(grvi_json_get(document, "dimension_names"), what, m));
-    const grvi_chain_params params = {desc->rank, grv_store_type_bytes(desc->type), desc->fill,
-                                      max_chunk_bytes, what};
+    const grvi_chain_params params = {desc->rank, item, m->fill, max_chunk_bytes, what};
     GRV_TRY_GOTO(grvi_chain_create(grvi_json_get(document, "codecs"), desc->chunk_shape, &params,
                                    &m->chain));
     describe_sharding(m);
@@ -230,6 +232,7 @@ void grvi_metadata_fini(grvi_metadata *m)
     grvi_chain_destroy(&m->chain);
     for (int i = 0; i < m->n_strings; i++) grv_free(m->strings[i]);
     grv_free(m->strings);
+    grv_free(m->fill);
     memset(m, 0, sizeof *m);
 }
 
@@ -273,9 +276,16 @@ static void write_crc32c(grvi_json_writer *w)
     grvi_json_end_object(w);
 }
 
+/* Bytes of an element of a description that has not been opened. */
+static int64_t item_bytes_of(const grv_array_desc *desc)
+{
+    const int64_t n = grv_store_type_bytes(desc->type);
+    return n > 0 ? n : desc->item_bytes;
+}
+
 static void write_blosc(grvi_json_writer *w, const grv_array_desc *desc)
 {
-    const int64_t item_bytes = grv_store_type_bytes(desc->type);
+    const int64_t item_bytes = item_bytes_of(desc);
     begin_extension(w, "blosc");
     grvi_json_key(w, "typesize");
     grvi_json_i64(w, item_bytes);
@@ -385,17 +395,38 @@ static grv_status end_document(grvi_json_writer *w, const char *attributes)
     return grvi_text_status(w->out);
 }
 
+static char key_separator_of(const grv_array_desc *desc)
+{
+    if (desc->key_separator != 0) return desc->key_separator;
+    return desc->keys_v2 ? '.' : '/';
+}
+
+static grv_status write_fill(grvi_json_writer *w, const grv_array_desc *desc, grvi_item item)
+{
+    uint8_t *padded = NULL;
+    if (desc->fill_bytes != NULL && item.n_bytes > (int64_t)sizeof desc->fill)
+        return grvi_fill_to_json(w, item, desc->fill_bytes, 3);
+    GRV_TRY(GRVI_CALLOC(&padded, grvi_max_i64(item.n_bytes, (int64_t)sizeof desc->fill)));
+    memcpy(padded, &desc->fill, sizeof desc->fill);
+    const grv_status status = grvi_fill_to_json(w, item, padded, 3);
+    grv_free(padded);
+    return status;
+}
+
 grv_status grvi_metadata_make_array(const grv_array_desc *desc, grvi_text *out)
 {
     grvi_json_writer w = {.out = out, .pretty = true};
     GRV_CHECK(desc->rank >= 0 && desc->rank <= GRVI_MAX_RANK, GRV_E_ARG,
               "an array has 0 to %d axes, %d asked for", GRVI_MAX_RANK, desc->rank);
-    GRV_CHECK(grv_store_type_bytes(desc->type) > 0, GRV_E_ARG, "no such element type: %d",
-              (int)desc->type);
+    GRV_CHECK(desc->zarr_format == 3, GRV_E_UNSUPPORTED, "writing Zarr version %d",
+              desc->zarr_format);
+    const grvi_item item = {desc->type, item_bytes_of(desc)};
+    GRV_CHECK(grvi_item_is_good(item), GRV_E_ARG, "no such element: %s of %lld bytes",
+              grv_store_type_name(desc->type), (long long)item.n_bytes);
     begin_document(&w, "array");
     write_lengths(&w, "shape", desc->rank, desc->shape);
     grvi_json_key(&w, "data_type");
-    grvi_json_string(&w, grv_store_type_name(desc->type));
+    grvi_item_to_json(&w, item);
     grvi_json_key(&w, "chunk_grid");
     begin_extension(&w, "regular");
     write_lengths(&w, "chunk_shape", desc->rank, desc->chunk_shape);
@@ -403,10 +434,10 @@ grv_status grvi_metadata_make_array(const grv_array_desc *desc, grvi_text *out)
     grvi_json_key(&w, "chunk_key_encoding");
     begin_extension(&w, desc->keys_v2 ? "v2" : "default");
     grvi_json_key(&w, "separator");
-    grvi_json_string(&w, desc->keys_v2 ? "." : "/");
+    grvi_json_string(&w, (const char[]){key_separator_of(desc), '\0'});
     end_extension(&w);
     grvi_json_key(&w, "fill_value");
-    grvi_fill_to_json(&w, desc->type, desc->fill);
+    GRV_TRY(write_fill(&w, desc, item));
     grvi_json_key(&w, "codecs");
     write_codecs(&w, desc);
     write_dimension_names(&w, desc);

@@ -13,7 +13,7 @@
 typedef struct grvi_metadata {
     grv_array_desc desc; /* strings point into `strings` */
     grvi_chain *chain;
-    char separator;
+    uint8_t *fill;  /* [desc.item_bytes] owned */
     char **strings; /* [n_strings] owned */
     int n_strings;
 } grvi_metadata;

@@ -13,7 +13,8 @@ grv_store_params grv_store_params_default(void)
                               .n_threads = 1,
                               .n_io = 0,
                               .index_cache_bytes = (int64_t)64 << 20,
-                              .max_chunk_bytes = INT32_MAX};
+                              .max_chunk_bytes = INT32_MAX,
+                              .zarr_format = 3};
 }
 
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)

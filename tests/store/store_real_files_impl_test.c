@@ -56,7 +56,7 @@ static void test_arrays(void **state)
         if (status != GRV_OK) fail_msg("%s: %s", table[i].path, grv_error_message());
         const grv_array_desc *const desc = grv_array_get_desc(array);
         const int64_t zero[GRV_STORE_MAX_RANK] = {0};
-        int64_t n_bytes = grv_store_type_bytes(desc->type);
+        int64_t n_bytes = desc->item_bytes;
         for (int axis = 0; axis < desc->rank; axis++) n_bytes *= desc->shape[axis];
         uint8_t *const data = malloc((size_t)n_bytes);
         assert_non_null(data);
