@@ -14,6 +14,7 @@
 #include "core/median.h"
 #include "grove/bench.h"
 #include "grove/core.h"
+#include "grove/read_plan.h"
 #include "store/page_cache.h"
 #include "store/store_bench.h"
 #include "store/store_impl.h"
@@ -94,12 +95,21 @@ static grv_status read_windows(store_bench *bench)
 static grv_status read_random_rows(store_bench *bench)
 {
     grv_status status = GRV_OK;
+    int64_t numbers[N_POINT_ROWS], start[GRV_STORE_MAX_RANK] = {0};
     float *out = NULL;
+    grv_read_plan *plan = NULL;
     GRV_TRY(take_out(bench, bench->n_random_rows, &out));
-    for (int64_t i = 0; i < bench->n_random_rows; i++)
-        GRV_TRY_GOTO(read_rows(bench, random_start(bench, i, 1), 1,
-                               out + i * bench->row_bytes / (int64_t)sizeof *out));
+    for (int64_t i = 0; i < bench->n_random_rows; i++) numbers[i] = random_start(bench, i, 1);
+    const grv_read_request request = {.array = bench->array,
+                                      .start = start,
+                                      .count = grv_array_get_desc(bench->array)->shape,
+                                      .rows = numbers,
+                                      .n_rows = bench->n_random_rows,
+                                      .out = out};
+    GRV_TRY_GOTO(grv_read_plan_create(&request, 1, NULL, &plan));
+    GRV_TRY_GOTO(grv_read_plan_run(plan));
 done:
+    grv_read_plan_destroy(&plan);
     release_out(bench, out);
     return status;
 }
