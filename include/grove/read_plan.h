@@ -75,8 +75,8 @@ GRV_API grv_status grv_read_plan_set_out(grv_read_plan *plan, int64_t request,
  * @errors GRV_E_CANCELLED, GRV_E_IO, GRV_E_FORMAT (naming array, chunk and byte offset), GRV_E_NOMEM */
 GRV_API grv_status grv_read_plan_run(grv_read_plan *plan) GRV_MUST_CHECK;
 
-/** Makes the run that is under way, or else the next one, return GRV_E_CANCELLED soon: what is being read or decoded is
- * finished, nothing more is begun. From any thread. Not collective. */
+/** Makes the run that is under way return GRV_E_CANCELLED soon: what is being read or decoded is finished, nothing more is
+ * begun. If none is under way, nothing happens. From any thread. Not collective. */
 GRV_API void grv_read_plan_cancel(grv_read_plan *plan);
 
 /** What a plan is, and what its last run did. */

@@ -286,8 +286,8 @@ grv_status grv_read_plan_run(grv_read_plan *plan)
     atomic_store(&plan->n_reads, 0);
     atomic_store(&plan->bytes_read, 0);
     atomic_store(&plan->bytes_decoded, 0);
+    atomic_store(&plan->cancelled, false);
     const grv_status status = grvi_plan_do_waves(plan);
-    if (status != GRV_OK) atomic_store(&plan->cancelled, false);
     plan->info.n_chunks = atomic_load(&plan->n_chunks);
     plan->info.n_reads = atomic_load(&plan->n_reads);
     plan->info.bytes_read = atomic_load(&plan->bytes_read);

@@ -394,7 +394,6 @@ static grv_status do_wave(wave *w)
 grv_status grvi_plan_do_waves(grv_read_plan *plan)
 {
     wave w = {.plan = plan};
-    GRV_TRY(check_cancelled(plan));
     for (int64_t use = 0; use < plan->n_uses;) {
         GRV_TRY(gather_objects(&w, &use));
         const grv_status status = do_wave(&w);
