@@ -127,13 +127,15 @@ grv_status grvi_item_from_numpy(const char *text, const char *what, grvi_item *i
     GRV_CHECK(text != NULL, GRV_E_UNSUPPORTED,
               "'%s': dtype is no type string; structured types are not supported", what);
     *big_endian = text[0] == '>';
-    if (strcmp(text, grv_store_type_name(GRV_STORE_BF16)) == 0) {
-        *item = (grvi_item){GRV_STORE_BF16, 2};
+    for (int i = 0; i < N_TYPES; i++) {
+        /* NumPy takes the long names too; bfloat16 has no other */
+        if (types[i].n_bytes == 0 || strcmp(text, types[i].name) != 0) continue;
+        *item = (grvi_item){(grv_store_type)i, types[i].n_bytes};
         return GRV_OK;
     }
     const char *const kind = text + (text[0] != '\0' && strchr("<>|=", text[0]) != NULL);
     const int64_t length = kind[0] != '\0' ? length_from_text(kind + 1) : -1;
-    for (int i = 0; i < N_TYPES && length >= 0 && text[0] != '='; i++) {
+    for (int i = 0; i < N_TYPES && length >= 0; i++) {
         if (kind[0] != numpy_kinds[i]) continue;
         const int64_t n_bytes = i == GRV_STORE_UCS4 ? character_bytes * length : length;
         if (types[i].n_bytes != 0 && types[i].n_bytes != n_bytes) continue;
