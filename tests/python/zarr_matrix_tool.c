@@ -57,6 +57,7 @@ static grv_status serve_create(request *r)
     unsigned char fill[MAX_ITEM_BYTES] = {0};
     grv_array_desc desc = grv_array_desc_default();
     desc.zarr_format = (int)strtol(r->words[3], NULL, 10);
+    desc.type = GRV_STORE_BOOL;
     while (desc.type < GRV_STORE_UCS4 && strcmp(grv_store_type_name(desc.type), r->words[4]) != 0)
         desc.type++;
     desc.item_bytes = strtoll(r->words[5], NULL, 10);
@@ -65,7 +66,10 @@ static grv_status serve_create(request *r)
     desc.keys_v2 = r->words[8][0] == 'v';
     desc.key_separator = r->words[8][1];
     parse_hex(r->words[9], fill);
-    desc.fill_bytes = fill;
+    if (desc.item_bytes > (int64_t)sizeof desc.fill)
+        desc.fill_bytes = fill;
+    else
+        memcpy(&desc.fill, fill, sizeof desc.fill);
     desc.codecs = r->words[10];
     desc.dimension_names[0] = "row";
     desc.attributes = "{\"by\": \"grove\"}";
