@@ -88,8 +88,8 @@ static grv_status add_filter(grvi_chain *chain, const codec_spec *spec,
 {
     GRV_CHECK(chain->n_filters < GRVI_MAX_FILTERS, GRV_E_UNSUPPORTED, "'%s': more than %d filters",
               params->what, GRVI_MAX_FILTERS);
-    GRV_TRY(grvi_filter_parse(class, spec->configuration, stored_item(chain, params), params->what,
-                              &chain->filters[chain->n_filters]));
+    GRV_TRY(grvi_filter_parse(class, spec->configuration, stored_item(chain, params), false,
+                              params->what, &chain->filters[chain->n_filters]));
     chain->n_filters++;
     return GRV_OK;
 }

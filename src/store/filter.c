@@ -257,9 +257,14 @@ const grvi_filter_class *grvi_filter_find(const char *name)
 }
 
 grv_status grvi_filter_parse(const grvi_filter_class *class, const grvi_json *configuration,
-                             grvi_item decoded, const char *what, grvi_filter *filter)
+                             grvi_item decoded, bool big_endian, const char *what,
+                             grvi_filter *filter)
 {
-    *filter = (grvi_filter){.class = class, .decoded = decoded, .encoded = decoded};
+    *filter = (grvi_filter){.class = class,
+                            .decoded = decoded,
+                            .encoded = decoded,
+                            .decoded_big_endian = big_endian,
+                            .encoded_big_endian = big_endian};
     const grv_status status = class->parse(configuration, filter);
     if (status != GRV_OK) GRV_FAIL(status, "'%s': %s", what, grvi_reason(status));
     return GRV_OK;

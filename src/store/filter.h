@@ -29,9 +29,9 @@ struct grvi_filter_class {
 
 /* The class of a name as in version 3 ("numcodecs.delta"), NULL if there is none. */
 const grvi_filter_class *grvi_filter_find(const char *name);
-/* Resolves a filter for elements; what: the array's name, for messages. */
+/* Resolves a filter for elements (big_endian: their byte order where the filter names none); what: the array's name, for messages. */
 grv_status grvi_filter_parse(const grvi_filter_class *class, const grvi_json *configuration,
-                             grvi_item decoded, const char *what,
+                             grvi_item decoded, bool big_endian, const char *what,
                              grvi_filter *filter) GRV_MUST_CHECK;
 
 #endif
