@@ -397,7 +397,7 @@ static grv_status do_ranges(grv_read_plan *plan, const grvi_plan_run *run, grvi_
     bool done = false;
     if (is_raw && run->n_pieces == 1) status = try_direct(plan, object, piece, scratch, &done);
     if (status == GRV_OK && !done) {
-        status = grvi_buffer_reserve(&scratch->encoded, shift + run->n_bytes);
+        status = grvi_buffer_reserve(&scratch->encoded, LINE_BYTES + run->n_bytes);
         if (status == GRV_OK)
             status = read_data(plan, object, run->offset, run->n_bytes,
                                scratch->encoded.data + shift);
