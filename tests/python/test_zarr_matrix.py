@@ -275,6 +275,8 @@ def known_trouble(library, case):
         return "loses the payload of a float16 fill value (3.1.6)"
     if library == "zarr-python" and case["format"] == 3 and filter_of(case) == "fixedscaleoffset" and case["big_endian"]:
         return "reads its own scaled big-endian chunks as other values (3.1.6)"
+    if library == "tensorstore" and case["type"] in ("S5", "U4", "V6"):
+        return "has single characters along one more axis"
     return None
 
 
@@ -342,7 +344,19 @@ class ZarrPython:
         zarr.open_array(root, path=name, mode="r+", zarr_format=case["format"])[region if region else ...] = values if values.shape else values[()]
 
     def read(self, root, name, case):
-        return native(zarr.open_array(root, path=name, mode="r", zarr_format=case["format"])[...])
+        values = native(zarr.open_array(root, path=name, mode="r", zarr_format=case["format"])[...])
+        # one string alone comes without its padding
+        return values.astype(type_of(case)) if type_of(case).kind in "SU" else values
+
+
+    def has_words_of_grove(self, root, name, case):
+        """Attributes and names of axes, as zarr_matrix_tool gives them."""
+        array = zarr.open_array(root, path=name, mode="r", zarr_format=case["format"])
+        if case["format"] == 3:
+            names = [None if i else "a" for i in range(array.ndim)]
+            return dict(array.attrs) == {"by": "grove"} and array.metadata.dimension_names == (tuple(names) if names else None)
+        names = {"_ARRAY_DIMENSIONS": list("abcd"[:array.ndim])} if array.ndim else {}
+        return dict(array.attrs) in ({"by": "grove"} | names, {"by": "grove", "_ARRAY_DIMENSIONS": []})
 
 
 class Tensorstore:
@@ -442,6 +456,8 @@ class Matrix:
             expected = own
             self.compare(label, case, f"made by {maker.name}, read by grove", own, grove.read(self.root, name, case))
         for reader in readers if maker is grove else []:
+            if reader.name == "zarr-python" and not reader.has_words_of_grove(self.root, name, case):
+                self.fail(label, case, "made by grove: zarr-python finds other names of axes or attributes")
             self.compare(label, case, f"made by grove, read by {reader.name}", own, reader.read(self.root, name, case))
         start = tuple(int(random.integers(0, n + 1)) for n in shape)
         count = tuple(int(random.integers(0, n - s + 1)) for n, s in zip(shape, start))

@@ -54,6 +54,7 @@ static size_t n_bytes_of(const grv_array *array, const int64_t *count)
 
 static grv_status serve_create(request *r)
 {
+    static const char *const axis_names[GRV_STORE_MAX_RANK] = {"a", "b", "c", "d"};
     unsigned char fill[MAX_ITEM_BYTES] = {0};
     grv_array_desc desc = grv_array_desc_default();
     desc.zarr_format = (int)strtol(r->words[3], NULL, 10);
@@ -71,7 +72,9 @@ static grv_status serve_create(request *r)
     else
         memcpy(&desc.fill, fill, sizeof desc.fill);
     desc.codecs = r->words[10];
-    desc.dimension_names[0] = "row";
+    /* version 2 has names for all axes or for none */
+    for (int i = 0; i < desc.rank && (desc.zarr_format == 2 || i == 0); i++)
+        desc.dimension_names[i] = axis_names[i];
     desc.attributes = "{\"by\": \"grove\"}";
     return grv_array_create(r->store, r->words[2], &desc, NULL);
 }
