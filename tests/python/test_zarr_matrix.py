@@ -462,13 +462,13 @@ class Matrix:
         start = tuple(int(random.integers(0, n + 1)) for n in shape)
         count = tuple(int(random.integers(0, n - s + 1)) for n, s in zip(shape, start))
         region = tuple(slice(s, s + n) for s, n in zip(start, count))
-        self.compare(label, case, f"made by {maker.name}, region {start} {count} read by grove", own[region], grove.read(self.root, name, case, start, count))
+        self.compare(label, case, f"made by {maker.name}, region {start} {count} read by grove", own[(*region, ...)], grove.read(self.root, name, case, start, count))
         if maker is grove:
             return
         values = values_of(case, random, count)
         grove.write(self.root, name, case, start, values)
         changed = own.copy()
-        changed[region] = values
+        changed[(*region, ...)] = values
         if exact:
             self.compare(label, case, f"made by {maker.name}, region {start} {count} changed by grove", changed, maker.read(self.root, name, case))
         self.compare(label, case, f"made by {maker.name}, changed by grove, read by both", maker.read(self.root, name, case), grove.read(self.root, name, case))
