@@ -20,16 +20,20 @@ static grv_status blosc_parse(const grvi_json *configuration, grvi_codec *codec)
                            *const shuffle_node = grvi_json_get(configuration, "shuffle");
     const char *const compressor =
         compressor_node != NULL ? grvi_json_as_string(compressor_node) : "lz4";
-    const char *const shuffle =
-        shuffle_node != NULL ? grvi_json_as_string(shuffle_node) : "noshuffle";
+    const char *const shuffle = grvi_json_as_string(shuffle_node);
     GRV_CHECK(compressor != NULL && strlen(compressor) < sizeof codec->compressor &&
                   blosc_compname_to_compcode(compressor) >= 0,
               GRV_E_UNSUPPORTED, "codec 'blosc': cname '%.32s' is not known",
               compressor != NULL ? compressor : "(not a string)");
-    codec->shuffle = -1;
+    int64_t number = 0;
+    codec->shuffle = shuffle_node == NULL ? 0 : -1;
     for (int i = 0; i < 3; i++) {
         if (shuffle != NULL && strcmp(shuffle, shuffles[i]) == 0) codec->shuffle = i;
     }
+    /* numcodecs writes Blosc's number, or -1 for "bits of bytes, else bytes" */
+    if (shuffle_node != NULL && grvi_json_as_i64(shuffle_node, &number) && number >= -1 &&
+        number <= 2)
+        codec->shuffle = number >= 0 ? (int)number : item_bytes == 1 ? 2 : 1;
     GRV_CHECK(codec->shuffle >= 0, GRV_E_FORMAT,
               "codec 'blosc': shuffle must be noshuffle, shuffle or bitshuffle");
     codec->level = (int)level;

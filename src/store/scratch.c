@@ -41,10 +41,10 @@ static void scratch_destroy(grvi_scratch *scratch)
     grvi_codec_state_fini(&scratch->codecs);
     grvi_buffer_fini(&scratch->encoded);
     for (int d = 0; d < GRVI_MAX_DEPTH; d++) {
-        for (int i = 0; i < 3; i++) grvi_buffer_fini(&scratch->stage[d][i]);
+        for (int i = 0; i < 5; i++) grvi_buffer_fini(&scratch->stage[d][i]);
         for (int i = 0; i < 2; i++) grvi_buffer_fini(&scratch->entries[d][i]);
     }
-    for (int i = 0; i < 3; i++) grvi_buffer_fini(&scratch->plan[i]);
+    grvi_buffer_fini(&scratch->shared);
     grv_free(scratch);
 }
 
