@@ -1,16 +1,14 @@
 /* GET requests for byte ranges (RFC 9110) with libcurl.
  * There is one kind of request: GET with a range. The answer to it tells size and version too, so that nothing is asked twice; a
- * whole object is a range that is long enough. Every answer is checked: its range against what was asked for, its version
- * against the one that the caller has seen (which the server is told to refuse if it has gone: If-Match), its length.
- * A server that ignores ranges is put up with while the objects are small. What may pass is tried again: pauses double
- * and are spread at random. Connections stay open in a list of idle ones, as many as there were requests at one time. */
+ * whole object is a range that is long enough. A request for an object that the caller has seen tells the server to refuse if
+ * that version has gone (If-Match). What may pass is tried again: pauses double and are spread at random.
+ * Connections stay open in a list of idle ones, as many as there were requests at one time. */
 #include "store/http_client.h"
 
 #include <curl/curl.h>
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "core/alloc.h"
@@ -18,10 +16,6 @@
 #include "grove/core.h"
 #include "store/scratch.h"
 
-/* objects so small are taken whole from a server that ignores ranges */
-static const int64_t max_unranged_bytes = (int64_t)8 << 20;
-/* of a page that explains an error; it is not kept */
-static const int64_t max_error_page_bytes = (int64_t)1 << 20;
 static const double first_pause_s = 0.1, longest_pause_s = 5.0, connect_timeout_s = 10.0;
 enum { SLOWEST_BYTES_PER_SECOND = 1000, MAX_REDIRECTS = 5 };
 
@@ -43,226 +37,26 @@ struct grvi_http_client {
     _Atomic uint64_t n_pauses;
 };
 
-/* One try of one request. */
-typedef struct exchange {
-    const grvi_http_request *request;
-    grvi_http_answer *answer;
-    const char *url; /* for messages */
-    /* headers of the answer; of the last one, after redirections */
-    long code;
-    int64_t content_length, range_first, range_last, range_total; /* -1: not told */
-    char encoding[32];
-    grvi_http_version version;
-    /* its body */
-    bool is_started;
-    bool is_growing;              /* its length is not known */
-    int64_t n_skip, n_room, n_in; /* bytes to leave out first, to take then; all that came */
-    int64_t n_taken;
-    uint8_t *to;
+/* ---- one try ---- */
+
+/* An exchange that libcurl carries. */
+typedef struct transfer {
+    grvi_http_exchange exchange;
     grv_status status; /* why the body was refused */
-} exchange;
+} transfer;
 
-/* ---- headers ---- */
-
-/* Digits only; -1 if there are none or too many. */
-static int64_t parse_count(const char **text)
+static size_t take_header(char *line, size_t size, size_t n, void *argument)
 {
-    int64_t n = 0;
-    const char *p = *text;
-    for (; *p >= '0' && *p <= '9'; p++) {
-        if (n > (INT64_MAX - 9) / 10) return -1;
-        n = 10 * n + (*p - '0');
-    }
-    if (p == *text) return -1;
-    *text = p;
-    return n;
-}
-
-/* "bytes 0-9/100" or "bytes * /100"; what does not fit stays -1. */
-static void parse_content_range(const char *value, exchange *x)
-{
-    x->range_first = x->range_last = x->range_total = -1;
-    if (strncasecmp(value, "bytes ", 6) != 0) return;
-    const char *p = value + 6;
-    int64_t first = -1, last = -1;
-    if (*p == '*') {
-        p++;
-    } else {
-        first = parse_count(&p);
-        if (first < 0 || *p++ != '-') return;
-        last = parse_count(&p);
-        if (last < first) return;
-    }
-    if (*p++ != '/') return;
-    x->range_total = parse_count(&p);
-    x->range_first = first;
-    x->range_last = last;
-}
-
-static void reset_answer(exchange *x)
-{
-    x->code = 0;
-    x->content_length = x->range_first = x->range_last = x->range_total = -1;
-    x->encoding[0] = '\0';
-    x->version = (grvi_http_version){.n_bytes = -1};
-}
-
-/* A value that is too long counts as absent. */
-static void copy_value(const char *value, char *to, size_t n_to)
-{
-    const size_t n = strlen(value);
-    if (n < n_to) memcpy(to, value, n + 1);
-}
-
-static size_t take_header(char *line, size_t size, size_t n_line, void *argument)
-{
-    exchange *const x = argument;
-    char text[512];
-    const size_t n_bytes = size * n_line;
-    size_t n = n_bytes;
-    while (n > 0 && (line[n - 1] == '\r' || line[n - 1] == '\n' || line[n - 1] == ' ')) n--;
-    if (n >= sizeof text) return n_bytes; /* none that matters is so long */
-    memcpy(text, line, n);
-    text[n] = '\0';
-    if (strncmp(text, "HTTP/", 5) == 0) {
-        const char *code = strchr(text, ' ');
-        reset_answer(x);
-        if (code != NULL && *++code != '\0') x->code = (long)parse_count(&code);
-        return n_bytes;
-    }
-    char *value = strchr(text, ':');
-    if (value == NULL) return n_bytes;
-    *value++ = '\0';
-    value += strspn(value, " \t");
-    const char *digits = value;
-    if (strcasecmp(text, "Content-Length") == 0)
-        x->content_length = parse_count(&digits);
-    else if (strcasecmp(text, "Content-Range") == 0)
-        parse_content_range(value, x);
-    else if (strcasecmp(text, "ETag") == 0)
-        copy_value(value, x->version.etag, sizeof x->version.etag);
-    else if (strcasecmp(text, "Last-Modified") == 0)
-        copy_value(value, x->version.modified, sizeof x->version.modified);
-    else if (strcasecmp(text, "Content-Encoding") == 0)
-        copy_value(value, x->encoding, sizeof x->encoding);
-    return n_bytes;
-}
-
-/* ---- body ---- */
-
-/* The object that the answer speaks of is the one that the caller has opened. */
-static grv_status check_version(const exchange *x)
-{
-    const grvi_http_version *const seen = x->request->version, *const now = &x->version;
-    if (seen == NULL) return GRV_OK;
-    const bool has_tags = seen->etag[0] != '\0' && now->etag[0] != '\0';
-    const bool same = has_tags ? strcmp(seen->etag, now->etag) == 0
-                               : seen->modified[0] == '\0' || now->modified[0] == '\0' ||
-                                     strcmp(seen->modified, now->modified) == 0;
-    GRV_CHECK(same && seen->n_bytes == now->n_bytes, GRV_E_IO,
-              "%s has changed while it was being read (%lld bytes before, %lld now)", x->url,
-              (long long)seen->n_bytes, (long long)now->n_bytes);
-    return GRV_OK;
-}
-
-/* Room for n bytes of the body, in the caller's memory or in memory of the answer. */
-static grv_status make_room(exchange *x, int64_t n)
-{
-    x->n_room = n;
-    x->to = x->request->out;
-    if (x->to != NULL) return GRV_OK;
-    GRV_TRY(grvi_realloc(n, 1, (void **)&x->answer->data));
-    x->to = x->answer->data;
-    return GRV_OK;
-}
-
-/* 206: the range that was asked for, cut at the object's end. */
-static grv_status begin_part(exchange *x)
-{
-    const grvi_byte_range asked = x->request->range;
-    const int64_t total = x->range_total;
-    GRV_CHECK(x->range_first >= 0 && total > x->range_last, GRV_E_IO,
-              "%s: a part of the object came without a Content-Range that says which", x->url);
-    x->version.n_bytes = total;
-    GRV_TRY(check_version(x));
-    const int64_t first = asked.offset >= 0 ? asked.offset : grvi_max_i64(0, total + asked.offset);
-    const int64_t end = first + grvi_min_i64(asked.n_bytes, total - first);
-    GRV_CHECK(x->range_first == first && x->range_last + 1 == end &&
-                  (x->request->out == NULL || end - first == asked.n_bytes),
-              GRV_E_IO,
-              "%s: bytes %lld to %lld of %lld came where %lld from byte %lld were asked for",
-              x->url, (long long)x->range_first, (long long)x->range_last, (long long)total,
-              (long long)asked.n_bytes, (long long)asked.offset);
-    x->answer->offset = first;
-    return make_room(x, end - first);
-}
-
-/* 200: the whole object, of which the caller may want a part. */
-static grv_status begin_whole(exchange *x)
-{
-    const grvi_byte_range asked = x->request->range;
-    const int64_t expected =
-        x->request->version != NULL ? x->request->version->n_bytes : x->content_length;
-    const int64_t most = grvi_max_i64(max_unranged_bytes, asked.offset == 0 ? asked.n_bytes : 0);
-    if (x->content_length >= 0) {
-        x->version.n_bytes = x->content_length;
-        GRV_TRY(check_version(x));
-    }
-    GRV_CHECK(expected <= most, GRV_E_IO,
-              "%s: the server ignores ranges, and the object has %lld bytes (at most %lld are read "
-              "whole)",
-              x->url, (long long)expected, (long long)most);
-    if (x->request->out != NULL) {
-        x->n_skip = asked.offset;
-        return make_room(x, asked.n_bytes);
-    }
-    x->is_growing = x->content_length < 0;
-    return make_room(x, x->is_growing ? 0 : x->content_length);
-}
-
-static grv_status begin_body(exchange *x)
-{
-    x->is_started = true;
-    if (x->code != 200 && x->code != 206) return GRV_OK;
-    GRV_CHECK(x->encoding[0] == '\0' || strcasecmp(x->encoding, "identity") == 0, GRV_E_UNSUPPORTED,
-              "%s: Content-Encoding '%s' is not supported", x->url, x->encoding);
-    return x->code == 206 ? begin_part(x) : begin_whole(x);
-}
-
-static grv_status add_body(exchange *x, const uint8_t *bytes, int64_t n)
-{
-    if (!x->is_started) GRV_TRY(begin_body(x));
-    x->n_in += n;
-    if (x->code != 200 && x->code != 206) {
-        GRV_CHECK(x->n_in <= max_error_page_bytes, GRV_E_IO, "%s: HTTP %ld with an endless page",
-                  x->url, x->code);
-        return GRV_OK;
-    }
-    if (x->is_growing) {
-        GRV_CHECK(x->n_in <= grvi_max_i64(max_unranged_bytes, x->request->range.n_bytes), GRV_E_IO,
-                  "%s: the server ignores ranges, and the object has more than %lld bytes", x->url,
-                  (long long)max_unranged_bytes);
-        if (x->n_in > x->n_room) GRV_TRY(make_room(x, 2 * x->n_in));
-    }
-    GRV_CHECK(x->code == 200 || x->n_in <= x->n_room, GRV_E_IO,
-              "%s: more than the %lld bytes came that were announced", x->url,
-              (long long)x->n_room);
-    const int64_t skipped = grvi_min_i64(n, x->n_skip);
-    const int64_t taken = grvi_min_i64(n - skipped, x->n_room - x->n_taken);
-    x->n_skip -= skipped;
-    memcpy(x->to + x->n_taken, bytes + skipped, (size_t)taken);
-    x->n_taken += taken;
-    return GRV_OK;
+    grvi_http_take_header(&((transfer *)argument)->exchange, line, (int64_t)(size * n));
+    return size * n;
 }
 
 static size_t take_body(char *bytes, size_t size, size_t n, void *argument)
 {
-    exchange *const x = argument;
-    x->status = add_body(x, (const uint8_t *)bytes, (int64_t)(size * n));
-    return x->status == GRV_OK ? size * n : 0; /* 0 ends the transfer */
+    transfer *const t = argument;
+    t->status = grvi_http_take_body(&t->exchange, (const uint8_t *)bytes, (int64_t)(size * n));
+    return t->status == GRV_OK ? size * n : 0; /* 0 ends the transfer */
 }
-
-/* ---- one try ---- */
 
 static bool may_pass(CURLcode result)
 {
@@ -278,56 +72,6 @@ static bool may_pass(CURLcode result)
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM: return true;
     default: return false;
-    }
-}
-
-/* What a complete answer means. */
-static grv_status finish_object(exchange *x, bool *again)
-{
-    if (!x->is_started) GRV_TRY(begin_body(x));
-    if (x->is_growing) x->n_room = x->n_taken;
-    *again = x->n_taken < x->n_room;
-    GRV_CHECK(!*again, GRV_E_IO, "%s: %lld bytes came of %lld", x->url, (long long)x->n_taken,
-              (long long)x->n_room);
-    if (x->version.n_bytes < 0) {
-        x->version.n_bytes = x->n_in;
-        GRV_TRY(check_version(x));
-    }
-    x->answer->found = true;
-    x->answer->version = x->version;
-    x->answer->n_bytes = x->n_taken;
-    return GRV_OK;
-}
-
-static grv_status finish(exchange *x, bool *again)
-{
-    const bool is_open = x->request->version != NULL;
-    switch (x->code) {
-    case 200:
-    case 206: return finish_object(x, again);
-    case 404:
-    case 410:
-        GRV_CHECK(!is_open, GRV_E_IO, "%s has been removed while it was being read", x->url);
-        return GRV_OK; /* answer->found stays false */
-    case 412: GRV_FAIL(GRV_E_IO, "%s has changed while it was being read", x->url);
-    case 416: /* an empty object has no ranges */
-        x->version.n_bytes = x->range_total;
-        GRV_TRY(check_version(x));
-        GRV_CHECK(x->range_total == 0, GRV_E_IO, "%s: HTTP 416, the object lacks the range",
-                  x->url);
-        x->answer->found = true;
-        x->answer->version = x->version;
-        return GRV_OK;
-    case 401: GRV_FAIL(GRV_E_IO, "%s: HTTP 401, the server wants to know who asks", x->url);
-    case 403:
-        GRV_FAIL(GRV_E_IO,
-                 "%s: HTTP 403, not allowed (S3-like servers answer so for absent objects too if "
-                 "lists are not allowed)",
-                 x->url);
-    default:
-        *again = x->code == 408 || x->code == 429 ||
-                 (x->code >= 500 && x->code != 501 && x->code != 505);
-        GRV_FAIL(GRV_E_IO, "%s: HTTP %ld", x->url, x->code);
     }
 }
 
@@ -349,10 +93,10 @@ static grv_status make_condition(const grvi_http_version *version, struct curl_s
 }
 
 static CURLcode perform(connection *c, const char *full_url, struct curl_slist *headers,
-                        exchange *x)
+                        transfer *t)
 {
     char range[64];
-    const grvi_byte_range asked = x->request->range;
+    const grvi_byte_range asked = t->exchange.request->range;
     if (asked.offset >= 0)
         (void)snprintf(range, sizeof range, "%lld-%lld", (long long)asked.offset,
                        (long long)(asked.offset + (asked.n_bytes - 1)));
@@ -362,25 +106,24 @@ static CURLcode perform(connection *c, const char *full_url, struct curl_slist *
     (void)curl_easy_setopt(c->easy, CURLOPT_URL, full_url);
     (void)curl_easy_setopt(c->easy, CURLOPT_RANGE, range);
     (void)curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers);
-    (void)curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, x);
-    (void)curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, x);
+    (void)curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, t);
+    (void)curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, t);
     return curl_easy_perform(c->easy);
 }
 
-static grv_status try_once(connection *c, const char *full_url, exchange *x, bool *again)
+static grv_status try_once(connection *c, const char *full_url, transfer *t, bool *again)
 {
     struct curl_slist *headers = NULL;
     *again = false;
-    reset_answer(x);
-    GRV_TRY(make_condition(x->request->version, &headers));
-    const CURLcode result = perform(c, full_url, headers, x);
+    GRV_TRY(make_condition(t->exchange.request->version, &headers));
+    const CURLcode result = perform(c, full_url, headers, t);
     (void)curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(headers);
-    if (x->status != GRV_OK) return x->status; /* recorded where it was found */
+    if (t->status != GRV_OK) return t->status; /* recorded where it was found */
     *again = may_pass(result);
     GRV_CHECK(result == CURLE_OK, result == CURLE_OUT_OF_MEMORY ? GRV_E_NOMEM : GRV_E_IO, "%s: %s",
-              x->url, c->reason[0] != '\0' ? c->reason : curl_easy_strerror(result));
-    return finish(x, again);
+              t->exchange.url, c->reason[0] != '\0' ? c->reason : curl_easy_strerror(result));
+    return grvi_http_finish(&t->exchange, again);
 }
 
 /* ---- connections ---- */
@@ -462,9 +205,10 @@ static grv_status get_with_retries(grvi_http_client *client, connection *c, cons
     const double begin = grv_clock_seconds();
     for (int n_tries = 1;; n_tries++) {
         bool again = false;
-        exchange x = {.request = request, .answer = answer, .url = url};
+        transfer t = {.status = GRV_OK};
+        grvi_http_begin(&t.exchange, request, url, answer);
         (void)atomic_fetch_add(&client->kv->requests, 1);
-        const grv_status status = try_once(c, full_url, &x, &again);
+        const grv_status status = try_once(c, full_url, &t, &again);
         if (status == GRV_OK) return GRV_OK;
         grv_free(answer->data);
         *answer = (grvi_http_answer){0};
