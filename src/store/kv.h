@@ -15,6 +15,11 @@ typedef struct grvi_object {
     int handle;           /* the back end's */
 } grvi_object;
 
+/* Held by the writer of an object; lives in the caller's storage. */
+typedef struct grvi_lock {
+    int handle; /* the back end's; -1: nothing is held */
+} grvi_lock;
+
 typedef struct grvi_kv grvi_kv;
 
 /* Called with the name of each child of a prefix, and whether further names may follow below it. */
@@ -36,6 +41,11 @@ typedef struct grvi_kv_class {
     /* what was put is on the disk afterwards */
     grv_status (*commit)(grvi_kv *kv);
     void (*destroy)(grvi_kv *kv);
+    /* Waits until no other thread or process holds the lock of this number (an object's, in an array's grid) at a prefix (the
+     * array), and takes it. One at a time for each thread. It ends with the process, however that ends. */
+    grv_status (*lock)(grvi_kv *kv, const char *prefix, int64_t number, grvi_lock *lock);
+    /* of one that is not held: does nothing */
+    void (*unlock)(grvi_kv *kv, grvi_lock *lock);
 } grvi_kv_class;
 
 struct grvi_kv {
