@@ -11,7 +11,7 @@ grv_store_params grv_store_params_default(void)
     return (grv_store_params){.writable = false,
                               .sync = GRV_STORE_SYNC_NONE,
                               .n_threads = 1,
-                              .n_io = 0,
+                              .n_io = -1,
                               .index_cache_bytes = (int64_t)64 << 20,
                               .max_chunk_bytes = INT32_MAX,
                               .zarr_format = 3,
