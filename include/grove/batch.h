@@ -223,6 +223,13 @@ GRV_API grv_status grv_batch_cancel(grv_batch *batch, int64_t task) GRV_MUST_CHE
 /** Gives failed and cancelled tasks their attempts back. @param task  -1: all of them @param n  number of tasks, written */
 GRV_API grv_status grv_batch_retry(grv_batch *batch, int64_t task, int64_t *n) GRV_MUST_CHECK;
 
+/** Cancels or retries as the two calls above, also while another program drives the job: then its driver is asked, and does it within a second.
+ * @param retry  false: cancel
+ * @param task  -1: all
+ * @param n  tasks changed, or -1 if a driver was asked; NULL is allowed
+ * @errors GRV_E_NOT_FOUND, GRV_E_ARG no such task, GRV_E_IO */
+GRV_API grv_status grv_batch_ask(const char *folder, bool retry, int64_t task, int64_t *n) GRV_MUST_CHECK;
+
 /** Numbers over all tasks. */
 typedef struct grv_batch_counts {
     int64_t n_tasks;

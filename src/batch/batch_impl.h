@@ -189,6 +189,11 @@ grv_status grvi_job_commit(grv_batch *batch, bool now) GRV_MUST_CHECK;
 grv_status grvi_job_path(const grv_batch *batch, const char *format, int number, char **path) GRV_MUST_CHECK;
 double grvi_unix_time(void);
 
+/* ---- requests.c ---- */
+
+/* Does what others have asked for since. */
+grv_status grvi_requests_take(grv_batch *batch) GRV_MUST_CHECK;
+
 /* ---- drive.c ---- */
 
 /* One round: takes in outcomes, starts workers, hands out tasks, commits. *progressed: anything happened. */

@@ -391,6 +391,7 @@ grv_status grvi_drive(grv_batch *b, bool *progressed)
     const double now = grv_clock_seconds();
     const bool looks = now - b->looked_s > liveness_s;
     if (looks) b->looked_s = now;
+    if (looks) GRV_TRY(grvi_requests_take(b));
     for (int i = b->first_alive; i < b->n_workers; i++) {
         if (b->workers[i].is_alive) GRV_TRY(read_outbox(b, i, &n_outcomes));
         if (looks && b->workers[i].is_alive) GRV_TRY(check_liveness(b, i, &n_outcomes));
