@@ -60,7 +60,7 @@ typedef struct grv_batch_params {
     double idle_s;        /**< a worker without work leaves after so long */
     double price_per_hour; /**< of a worker, for the statistics */
     const char *worker_program; /**< the program `grove` for the workers; NULL: the variable GROVE_PROGRAM, this program if it is grove, beside it, or on PATH. Copied */
-    grv_log *log;         /**< progress and messages; borrowed, may be NULL */
+    grv_log *log;         /**< messages; borrowed, may be NULL */
 } grv_batch_params;
 
 /** Local, one core a task, no limits, 3 attempts, leaving after 10 s. */
@@ -232,7 +232,7 @@ GRV_API grv_status grv_batch_ask(const char *folder, bool retry, int64_t task, i
 
 /** Numbers over all tasks. */
 typedef struct grv_batch_counts {
-    int64_t n_tasks;
+    int64_t n_tasks;                 /**< in all */
     int64_t n[GRV_BATCH_N_STATES]; /**< by state */
     int n_workers;                 /**< alive now */
     double busy_s;                 /**< seconds of all ended attempts together */
@@ -244,15 +244,15 @@ GRV_API grv_batch_counts grv_batch_counts_get(const grv_batch *batch);
 
 /** A task. Strings are borrowed until the next call on the job. */
 typedef struct grv_batch_task {
-    int64_t task;
-    const char *function;
+    int64_t task;         /**< its number */
+    const char *function; /**< name of its function or program */
     grv_batch_state state;
     int attempts;       /**< begun so far */
     int worker;         /**< of the last attempt, or -1 */
     double submitted_s; /**< Unix time */
     double started_s, ended_s; /**< of the last attempt that ended; 0: none */
     int64_t bytes;      /**< of its results */
-    int n_results;
+    int n_results;      /**< 0 until it is done */
     const char *reason; /**< why it failed, or waits; "" otherwise */
 } grv_batch_task;
 /** State of one task. @errors GRV_E_ARG no such task */

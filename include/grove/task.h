@@ -53,8 +53,10 @@ struct grv_task {
 };
 
 #ifdef __GNUC__
+/** Makes a function of the task's source visible to the worker. */
 #define GRV_TASK_EXPORT __attribute__((visibility("default"), used))
 #else
+/** Makes a function of the task's source visible to the worker. */
 #define GRV_TASK_EXPORT
 #endif
 /** Defines the function of a task: its body follows and sees `task`. */

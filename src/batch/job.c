@@ -718,10 +718,8 @@ grv_status grv_batch_fetch(grv_batch *b, int64_t task, int output, grv_batch_val
 grv_status grv_batch_wait(grv_batch *b, double timeout_s)
 {
     const double begin = grv_clock_seconds();
-    grv_progress progress;
     grv_status status = check_driver(b);
     if (status != GRV_OK) return status;
-    grv_progress_begin(&progress, b->params.log, "batch", "tasks", b->n_tasks);
     while (status == GRV_OK && n_ended(b) < b->n_tasks) {
         const double left = timeout_s - (grv_clock_seconds() - begin);
         if (left <= 0) {
@@ -729,9 +727,7 @@ grv_status grv_batch_wait(grv_batch *b, double timeout_s)
             break;
         }
         status = drive_or_pause(b, left);
-        grv_progress_update(&progress, n_ended(b));
     }
-    grv_progress_end(&progress);
     const grv_status committed = b->is_driver ? grvi_job_commit(b, true) : GRV_OK;
     return status == GRV_OK || status == GRV_AGAIN ? (committed != GRV_OK ? committed : status) : status;
 }

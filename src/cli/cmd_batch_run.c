@@ -133,13 +133,18 @@ static grv_status print_failures(grv_batch *batch)
 static grv_status drive(const grvc_session *session, grv_batch *batch, const char *folder, const run_config *config)
 {
     grv_status status = GRV_AGAIN;
+    grv_progress progress;
+    grv_batch_counts counts = grv_batch_counts_get(batch);
     grvc_interrupt_install();
-    while (status == GRV_AGAIN) {
-        if (grvc_interrupted()) GRV_FAIL(GRV_E_INTERRUPTED, "`grove batch resume %s` goes on", folder);
+    grv_progress_begin(&progress, session->log, "batch", "tasks", counts.n_tasks);
+    while (status == GRV_AGAIN && !grvc_interrupted()) {
         status = grv_batch_wait(batch, 0.2);
+        counts = grv_batch_counts_get(batch);
+        grv_progress_update(&progress, counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED]);
     }
+    grv_progress_end(&progress);
+    GRV_CHECK(status != GRV_AGAIN, GRV_E_INTERRUPTED, "`grove batch resume %s` goes on", folder);
     GRV_TRY(status);
-    const grv_batch_counts counts = grv_batch_counts_get(batch);
     if (config->results[0] != '\0') GRV_TRY(write_results(batch, config->results));
     if (session->json) {
         grvi_text text = {0};
