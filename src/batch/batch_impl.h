@@ -18,7 +18,8 @@ enum grvi_record_kind {
     GRVI_R_GONE,     /* J: i64 worker, f64 time */
     GRVI_R_CANCEL,   /* J, I: i64 task, -1 for all */
     GRVI_R_RETRY,    /* J: i64 task, i64 attempts begun */
-    GRVI_R_TASK,     /* I: i64 task, i64 attempt, i64 function, i64 alone, i64 n_args, values */
+    GRVI_R_TASK,     /* I: i64 task, i64 attempt, i64 how often it ran before, i64 function, i64 alone, i64 n_args, values */
+    GRVI_R_RECALL,   /* in `cancel`: i64 bytes of the inbox whose tasks are given back, those that have begun excepted */
     GRVI_R_HELLO,    /* O: i64 process */
     GRVI_R_BYE       /* O: nothing follows, whatever stands in the inbox */
 };
@@ -33,6 +34,7 @@ typedef enum grvi_outcome {
     GRVI_OUTCOME_CANCELLED,
     GRVI_OUTCOME_LOST,     /* its worker vanished while it ran */
     GRVI_OUTCOME_REQUEUED, /* its worker vanished or left before it ran */
+    GRVI_OUTCOME_RETURNED, /* given back by its worker before it ran: others have nothing to do */
     GRVI_OUTCOME_COUNT
 } grvi_outcome;
 
@@ -85,6 +87,7 @@ typedef struct grvi_task {
     int32_t worker;
     uint16_t attempt;  /* handed out so many times */
     uint8_t failures;  /* attempts that count */
+    uint8_t begun;     /* attempts that ran, whatever came of them */
     uint8_t state;     /* grv_batch_state */
     bool alone;        /* crashed before: gets a fresh process */
 } grvi_task;
@@ -110,6 +113,9 @@ typedef struct grvi_batch_worker {
     uint8_t *has_function;    /* [n_functions then] */
     int n_has_function;
     double mean_s;            /* of its tasks, running mean; 0: unknown */
+    int64_t inbox_bytes;      /* written by this driver and those before */
+    double told_s;            /* clock when it last told an outcome, or was given the first task */
+    bool is_recalled;
     double started_s;
 } grvi_batch_worker;
 
@@ -186,6 +192,8 @@ grv_status grvi_table_outcome(grv_batch *batch, int64_t task, grvi_text *buffer,
 grv_status grvi_job_append(grv_batch *batch, int64_t begin) GRV_MUST_CHECK;
 /* fsync, if anything is not covered yet and it is time (or now). */
 grv_status grvi_job_commit(grv_batch *batch, bool now) GRV_MUST_CHECK;
+/* Tells a worker at once: the inbox is read in order, so this has a file of its own, `cancel`. */
+grv_status grvi_job_tell_worker(grv_batch *batch, int worker, int64_t kind, int64_t value) GRV_MUST_CHECK;
 grv_status grvi_job_path(const grv_batch *batch, const char *format, int number, char **path) GRV_MUST_CHECK;
 double grvi_unix_time(void);
 

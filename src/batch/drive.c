@@ -69,7 +69,8 @@ static bool is_current(const grv_batch *b, int worker, const grvi_handed *h)
 static grv_status append_outcome(grv_batch *b, grvi_outcome_record *r, const void *values, int64_t n_bytes)
 {
     const grvi_task *const t = &b->tasks[r->task];
-    const bool counts = r->outcome != GRVI_OUTCOME_OK && r->outcome != GRVI_OUTCOME_REQUEUED && r->outcome != GRVI_OUTCOME_CANCELLED;
+    const bool counts = r->outcome == GRVI_OUTCOME_FAILED || r->outcome == GRVI_OUTCOME_CRASHED || r->outcome == GRVI_OUTCOME_TIMEOUT ||
+                        r->outcome == GRVI_OUTCOME_MEMORY || r->outcome == GRVI_OUTCOME_LOST;
     r->is_final = counts && t->failures + 1 >= b->params.max_attempts;
     const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_OUTCOME);
     grvi_put_outcome(&b->pending, r, values, n_bytes);
@@ -147,7 +148,9 @@ static bool take_outcome(grv_batch *b, int number, grvi_fields *fields, grv_stat
         w->last = *first_handed(w);
         w->first++;
         const double seconds = fmax(1e-7, r.end - r.start);
-        w->mean_s = w->mean_s > 0 ? 0.8 * w->mean_s + 0.2 * seconds : seconds;
+        if (r.outcome != GRVI_OUTCOME_RETURNED) w->mean_s = w->mean_s > 0 ? 0.8 * w->mean_s + 0.2 * seconds : seconds;
+        w->told_s = grv_clock_seconds();
+        w->is_recalled = w->is_recalled && n_handed(w) > 0;
     }
     /* also what no longer counts is noted: a later driver skips as many */
     *status = append_outcome(b, &r, r.values.at, fields->at - r.values.at);
@@ -314,6 +317,7 @@ static grv_status put_task(grv_batch *b, int number, int64_t task, grvi_text *ou
     const int64_t begin = grvi_record_begin(out, GRVI_R_TASK);
     grvi_put_i64(out, task);
     grvi_put_i64(out, t->attempt + 1);
+    grvi_put_i64(out, t->begun);
     grvi_put_i64(out, function);
     grvi_put_i64(out, t->alone);
     GRV_TRY(grvi_table_arguments(b, task, args, &n_args));
@@ -361,8 +365,27 @@ static grv_status hand_to(grv_batch *b, int number, int64_t most, int64_t *n)
         else (*n)++;
     }
     if (status == GRV_OK && *n > 0) status = grvi_records_write(b->workers[number].inbox, "a worker's inbox", &out);
+    b->workers[number].inbox_bytes += out.n;
+    if (n_handed(&b->workers[number]) == *n) b->workers[number].told_s = grv_clock_seconds();
     grvi_text_fini(&out);
     return status;
+}
+
+/* Durations were taken for shorter than they are: a worker has many tasks before it while another has none. It gives back those it has not begun. */
+static grv_status recall(grv_batch *b)
+{
+    int idle = 0, fullest = -1;
+    for (int i = b->first_alive; i < b->n_workers; i++) {
+        const grvi_batch_worker *const w = &b->workers[i];
+        if (!w->is_alive) continue;
+        idle += n_handed(w) == 0;
+        if (n_handed(w) > 1 && !w->is_recalled && (fullest < 0 || n_handed(w) > n_handed(&b->workers[fullest]))) fullest = i;
+    }
+    if (idle == 0 || fullest < 0 || b->n_state[GRV_BATCH_READY] > 0) return GRV_OK;
+    grvi_batch_worker *const w = &b->workers[fullest];
+    if (grv_clock_seconds() - w->told_s < window_s && w->mean_s * (double)n_handed(w) < window_s) return GRV_OK;
+    w->is_recalled = true;
+    return grvi_job_tell_worker(b, fullest, GRVI_R_RECALL, w->inbox_bytes);
 }
 
 static grv_status hand_out(grv_batch *b, int64_t *n_given)
@@ -376,8 +399,8 @@ static grv_status hand_out(grv_batch *b, int64_t *n_given)
             int64_t n = 0;
             if (!w->is_alive || (pass == 0 && n_handed(w) > 0)) continue;
             if (pass == 1 && (w->mean_s <= 0 || w->mean_s > long_task_s) && b->n_state[GRV_BATCH_READY] < alive) continue;
-            const int64_t share = grvi_ceil_div(b->n_state[GRV_BATCH_READY], alive), room = window_of(w) - n_handed(w);
-            GRV_TRY(hand_to(b, i, pass == 0 ? 1 : grvi_min_i64(room, share), &n));
+            const int64_t share = grvi_ceil_div(b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING], alive);
+            GRV_TRY(hand_to(b, i, pass == 0 ? 1 : grvi_min_i64(window_of(w), share) - n_handed(w), &n));
             *n_given += n;
         }
     return GRV_OK;
@@ -400,6 +423,7 @@ grv_status grvi_drive(grv_batch *b, bool *progressed)
     const int64_t n_open = b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING];
     while (n_alive(b) < grvi_min_i64(b->params.n_workers, n_open)) GRV_TRY(start_worker(b));
     GRV_TRY(hand_out(b, &n_given));
+    GRV_TRY(recall(b));
     GRV_TRY(grvi_job_commit(b, false));
     *progressed = n_outcomes > 0 || n_given > 0;
     /* let small outcomes gather: the workers need the cores more than the driver */
@@ -424,6 +448,7 @@ static grv_status read_inbox(grv_batch *b, int number)
     grvi_record_reader_init(&reader, fd, 0);
     grv_status status = GRV_OK;
     while (status == GRV_OK && (status = grvi_record_next(&reader, &kind, &fields, &offset)) == GRV_OK) {
+        w->inbox_bytes = reader.offset;
         if (kind != GRVI_R_TASK) continue;
         const int64_t task = grvi_get_i64(&fields), attempt = grvi_get_i64(&fields);
         if (fields.failed || task < 0 || task >= b->n_tasks) continue;

@@ -510,15 +510,13 @@ static grv_status check_task(const grv_batch *b, int64_t task)
     return GRV_OK;
 }
 
-/* Tells the worker of a running task; its mailbox is read in order, so this has a file of its own. */
-static grv_status tell_cancelled(grv_batch *b, int64_t task)
+grv_status grvi_job_tell_worker(grv_batch *b, int worker, int64_t kind, int64_t value)
 {
-    const int worker = b->tasks[task].worker;
     char *path = NULL;
     grvi_text record = {0};
     if (worker < 0 || worker >= b->n_workers || !b->workers[worker].is_alive) return GRV_OK;
-    const int64_t begin = grvi_record_begin(&record, GRVI_R_CANCEL);
-    grvi_put_i64(&record, task);
+    const int64_t begin = grvi_record_begin(&record, kind);
+    grvi_put_i64(&record, value);
     grvi_record_end(&record, begin);
     grv_status status = grvi_text_status(&record);
     if (status == GRV_OK) status = grvi_job_path(b, "workers/%d/cancel", worker, &path);
@@ -533,7 +531,7 @@ grv_status grv_batch_cancel(grv_batch *b, int64_t task)
     GRV_TRY(check_driver(b));
     if (task >= 0) GRV_TRY(check_task(b, task));
     for (int64_t t = task < 0 ? 0 : task; t < (task < 0 ? b->n_tasks : task + 1); t++)
-        if (b->tasks[t].state == GRV_BATCH_RUNNING) GRV_TRY(tell_cancelled(b, t));
+        if (b->tasks[t].state == GRV_BATCH_RUNNING) GRV_TRY(grvi_job_tell_worker(b, b->tasks[t].worker, GRVI_R_CANCEL, t));
     GRV_TRY(put_task_record(b, GRVI_R_CANCEL, task));
     return grvi_job_commit(b, true);
 }
@@ -624,7 +622,7 @@ static grv_status explain(grv_batch *b, int64_t task, const grvi_outcome_record 
                          counts.n_workers);
         break;
     case GRV_BATCH_RUNNING:
-        grvi_text_printf(&b->message, "attempt %d is with worker %d%s", t->attempt, t->worker,
+        grvi_text_printf(&b->message, "attempt %d is with worker %d%s", t->begun + 1, t->worker,
                          t->worker < b->n_workers && b->workers[t->worker].first < b->workers[t->worker].end &&
                                  b->workers[t->worker].handed[b->workers[t->worker].first % b->workers[t->worker].handed_capacity].task != task
                              ? ", behind others"
@@ -644,7 +642,7 @@ grv_status grv_batch_task_get(grv_batch *b, int64_t task, grv_batch_task *info)
     GRV_TRY(check_task(b, task));
     const grvi_task *const t = &b->tasks[task];
     const grvi_submission *const s = &b->submissions[t->submission];
-    *info = (grv_batch_task){.task = task, .function = b->functions[s->function].name, .state = (grv_batch_state)t->state, .attempts = t->attempt,
+    *info = (grv_batch_task){.task = task, .function = b->functions[s->function].name, .state = (grv_batch_state)t->state, .attempts = t->begun + (t->state == GRV_BATCH_RUNNING),
                              .worker = t->worker, .submitted_s = s->time};
     grv_status status = b->is_driver ? grvi_job_commit(b, false) : GRV_OK;
     if (status == GRV_OK && t->outcome >= 0) status = grvi_table_outcome(b, task, &buffer, &last);

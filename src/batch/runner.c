@@ -19,6 +19,8 @@ _Static_assert(GRV_TASK_I32 == (int)GRV_STORE_I32 && GRV_TASK_I64 == (int)GRV_ST
 /* shared arguments that are kept in memory for the next task */
 static const int64_t kept_bytes = (int64_t)1 << 30;
 enum { MAX_KEPT = 64 };
+/* after tasks longer than this the driver is asked whether it wants the rest back */
+static const double look_after_s = 0.01;
 
 typedef struct kept_blob {
     char hash[GRVI_HASH_BYTES];
@@ -30,8 +32,7 @@ typedef struct kept_blob {
 typedef struct running {
     grv_task base;
     grvi_worker *worker;
-    int64_t task, attempt;
-    const grvi_function *function;
+    int64_t task, attempt, n_before;
     grvi_wire_value args[GRV_BATCH_MAX_VALUES];
     char *paths[GRV_BATCH_MAX_VALUES]; /* of file arguments */
     int n_args;
@@ -53,6 +54,8 @@ typedef struct task_runner {
     int n_functions;
     loaded_function *functions;
     bool ran_any;
+    double last_s;           /* seconds of the last task */
+    int64_t recall_end;      /* tasks before this byte of the inbox are given back */
     running now; /* buffers are kept from task to task */
 } task_runner;
 
@@ -244,7 +247,7 @@ static void return_tensor(grv_task *task, int type, int rank, const int64_t *sha
 
 static void fail_task(grv_task *task, const char *message) { fail((running *)task, message != NULL ? message : "it failed"); }
 static int64_t number(grv_task *task) { return ((running *)task)->task; }
-static int attempt(grv_task *task) { return (int)((running *)task)->attempt; }
+static int attempt(grv_task *task) { return (int)((running *)task)->n_before + 1; }
 
 static const grv_task_calls calls = {1,          n_arguments, get_i64,       get_f64,     get_string,    get_file,  get_tensor, return_i64,
                                      return_f64, return_string, return_file, return_tensor, fail_task, number,    attempt};
@@ -271,6 +274,7 @@ static grv_status read_task(task_runner *runner, grvi_fields *fields, int64_t *f
     r->failed = false;
     r->task = grvi_get_i64(fields);
     r->attempt = grvi_get_i64(fields);
+    r->n_before = grvi_get_i64(fields);
     *function = grvi_get_i64(fields);
     *alone = grvi_get_i64(fields) != 0;
     const int64_t n = grvi_get_i64(fields);
@@ -315,7 +319,35 @@ static grv_status run_task(task_runner *runner, grvi_fields *fields, int64_t off
     else record.n_values = r->n_values;
     const grv_status told = grvi_worker_tell(runner->worker, &record, r->values.data, r->failed ? 0 : r->values.n);
     if (told == GRV_OK) atomic_store(&page->task, -1);
+    runner->last_s = record.end - record.start;
     return told;
+}
+
+/* Does the driver want back what has not begun? Looked at after tasks that took a while. */
+static void look_for_recall(task_runner *runner)
+{
+    char path[PATH_MAX];
+    grvi_record_reader reader;
+    grvi_fields fields;
+    int64_t kind = 0, offset = 0;
+    const grvi_worker *const w = runner->worker;
+    if (snprintf(path, sizeof path, "%s/workers/%d/cancel", w->folder, w->number) >= (int)sizeof path) return;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    grvi_record_reader_init(&reader, fd, 0);
+    while (grvi_record_next(&reader, &kind, &fields, &offset) == GRV_OK)
+        if (kind == GRVI_R_RECALL) runner->recall_end = grvi_max_i64(runner->recall_end, grvi_get_i64(&fields));
+    grvi_record_reader_fini(&reader);
+}
+
+static grv_status give_back_task(task_runner *runner, grvi_fields *fields)
+{
+    const int64_t task = grvi_get_i64(fields), attempt_of = grvi_get_i64(fields);
+    const double now = grvi_unix_time();
+    const grvi_outcome_record record = {.task = task, .attempt = attempt_of, .worker = runner->worker->number, .reason = "", .start = now, .end = now,
+                                        .outcome = GRVI_OUTCOME_RETURNED};
+    atomic_store(&runner->worker->page->inbox_offset, runner->inbox.offset);
+    return grvi_worker_tell(runner->worker, &record, NULL, 0);
 }
 
 /* ---- the inbox ---- */
@@ -376,7 +408,9 @@ static grv_status run_inbox(task_runner *runner, grvi_watch *watch, int *code)
             continue;
         }
         GRV_TRY(status);
+        if (kind == GRVI_R_TASK && offset >= begin && runner->last_s > look_after_s) look_for_recall(runner);
         if (kind == GRVI_R_FUNCTION) GRV_TRY(learn_function(runner, &fields));
+        else if (kind == GRVI_R_TASK && offset >= begin && offset < runner->recall_end) GRV_TRY(give_back_task(runner, &fields));
         else if (kind == GRVI_R_TASK && offset >= begin) GRV_TRY(run_task(runner, &fields, offset, &wants_fresh));
         if (wants_fresh) {
             *code = GRVI_EXIT_FRESH;

@@ -220,8 +220,9 @@ static grv_status apply_outcome(grv_batch *b, grvi_fields *in, int64_t offset)
     t->worker = (int32_t)r.worker;
     /* killed because it was cancelled, then wanted again */
     if (r.outcome == GRVI_OUTCOME_CANCELLED && t->state != GRV_BATCH_RUNNING) return GRV_OK;
-    if (r.outcome == GRVI_OUTCOME_REQUEUED || r.outcome == GRVI_OUTCOME_CANCELLED) return grvi_table_make_ready(b, r.task);
+    if (r.outcome == GRVI_OUTCOME_REQUEUED || r.outcome == GRVI_OUTCOME_RETURNED || r.outcome == GRVI_OUTCOME_CANCELLED) return grvi_table_make_ready(b, r.task);
     t->outcome = offset;
+    t->begun = (uint8_t)grvi_min_i64(t->begun + 1, UINT8_MAX);
     if (r.outcome == GRVI_OUTCOME_OK) return end_with_result(b, r.task);
     t->failures++;
     t->alone = t->alone || r.outcome != GRVI_OUTCOME_FAILED;

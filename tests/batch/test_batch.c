@@ -344,6 +344,30 @@ static void test_killed_workers(void **state)
     grv_batch_close(&batch);
 }
 
+/* Tasks that turn out long after a thousand short ones: nobody sits idle while another has many before it. */
+static void test_balance(void **state)
+{
+    enum { N = 40 };
+    (void)state;
+    grv_batch *batch = open_job(fresh_folder(), NULL);
+    const grv_batch_function nap = function_of(batch, "nap");
+    grv_batch_value nothing = grv_batch_f64(0), long_one = grv_batch_f64(0.05);
+    int64_t first = 0;
+    ok(grv_batch_map(batch, nap, 1000, &(grv_batch_column){&nothing, false}, 1, &first));
+    ok(grv_batch_wait(batch, 60));
+    ok(grv_batch_map(batch, nap, N, &(grv_batch_column){&long_one, false}, 1, &first));
+    ok(grv_batch_wait(batch, 60));
+    int n_of[2] = {0, 0};
+    for (int64_t i = 0; i < N; i++) {
+        grv_batch_task info;
+        ok(grv_batch_task_get(batch, first + i, &info));
+        assert_int_equal(info.state, GRV_BATCH_DONE);
+        n_of[info.worker % 2]++;
+    }
+    assert_in_range(n_of[0], N / 4, 3 * N / 4);
+    grv_batch_close(&batch);
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -380,7 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_map_and_reduce), cmocka_unit_test(test_values),         cmocka_unit_test(test_crashes),
         cmocka_unit_test(test_limits_and_cancel), cmocka_unit_test(test_bad_code),    cmocka_unit_test(test_programs),
-        cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_misuse)};
+        cmocka_unit_test(test_balance), cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_misuse)};
     (void)snprintf(root, sizeof root, "/tmp/grove-batch-XXXXXX");
     if (mkdtemp(root) == NULL) return 1;
     (void)setenv("XDG_CACHE_HOME", root, 1);
