@@ -158,6 +158,9 @@ static void http_destroy(grvi_kv *kv)
 }
 
 static const grvi_kv_class http_class = {.name = "an HTTP server",
+                                         .n_io = 8,
+                                         .gap_bytes = (int64_t)256 << 10,
+                                         .run_bytes = (int64_t)8 << 20,
                                          .open_object = http_open,
                                          .open_ahead = http_open_ahead,
                                          .read_object = http_read,
