@@ -273,7 +273,8 @@ int grvc_store(int argc, char **argv)
         .about = "Looks into a Zarr (version 3) store or a data set.\n"
                  "  ls PATH    the groups and arrays in a group\n"
                  "  info PATH  one group, data set or array: PATH/NAME for an array in a group\n"
-                 "PATH is a folder, a zip archive (ARCHIVE.zip/NAME for what is in it) or an address http://...",
+                 "PATH is a folder, a zip archive (ARCHIVE.zip/NAME for what is in it) or an "
+                 "address http://...",
         .words_usage = "ls|info PATH",
         .min_words = 2,
         .max_words = 2};
