@@ -48,7 +48,8 @@ static grv_status load_from_copy(const grvi_consolidated *copy, const char *path
     grv_status status = GRV_OK;
     grvi_text text = {0};
     if (copy->zarr_format == 3) {
-        const grvi_json *const node = grvi_json_get(copy->documents, path);
+        const grvi_json *const node =
+            path[0] == '\0' ? copy->root : grvi_json_get(copy->documents, path);
         if (node == NULL) return GRV_OK;
         grvi_json_print(node, &text); /* a copy of its own for the caller */
         GRV_TRY_GOTO(grvi_text_status(&text));
@@ -78,7 +79,11 @@ grv_status grvi_consolidated_load(grvi_consolidated *copy, grvi_kv *kv, const ch
     *kind = GRV_NODE_NONE;
     (void)pthread_mutex_lock(&copy->lock);
     grv_status status = load_copy(copy, kv);
-    if (status == GRV_OK) status = load_from_copy(copy, path, document, kind);
+    if (status == GRV_OK)
+        status = load_from_copy(copy, path, document, kind);
+    else if (status != GRV_E_NOMEM)
+        status =
+            GRV_OK; /* none that can be read: the node itself may be, or its own failure tells more */
     (void)pthread_mutex_unlock(&copy->lock);
     if (status != GRV_OK) {
         grvi_json_free(*document);
@@ -142,18 +147,13 @@ static void name_list_fini(name_list *list)
 }
 
 static grv_status list_names(grvi_consolidated *copy, grvi_kv *kv, const char *path,
-                             name_list *list)
+                             name_list *list, bool *has_copy)
 {
     (void)pthread_mutex_lock(&copy->lock);
     grv_status status = load_copy(copy, kv);
-    if (status == GRV_OK && copy->documents == NULL)
-        status =
-            grvi_fail(GRV_E_UNSUPPORTED, __FILE__, __LINE__, __func__,
-                      "'%s': what is below a group cannot be listed here, and the store has no "
-                      "consolidated metadata",
-                      path[0] != '\0' ? path : "/");
     child_search search = {path, copy->zarr_format, add_name, list};
     if (status == GRV_OK) status = grvi_json_for_each(copy->documents, visit_child, &search);
+    *has_copy = copy->documents != NULL;
     (void)pthread_mutex_unlock(&copy->lock);
     return status;
 }
@@ -163,7 +163,10 @@ grv_status grvi_consolidated_list(grvi_consolidated *copy, grvi_kv *kv, const ch
 {
     grv_status status = GRV_OK;
     name_list list = {NULL, 0};
-    GRV_TRY_GOTO(list_names(copy, kv, path, &list));
+    bool has_copy = false;
+    GRV_TRY_GOTO(list_names(copy, kv, path, &list, &has_copy));
+    /* without a copy the back end says why it cannot list */
+    if (!has_copy) GRV_TRY_GOTO(kv->class->list(kv, path, visit, argument));
     for (int64_t i = 0; i < list.n; i++) GRV_TRY_GOTO(visit(argument, list.names[i], true));
 done:
     name_list_fini(&list);

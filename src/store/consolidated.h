@@ -23,7 +23,7 @@ void grvi_consolidated_fini(grvi_consolidated *copy);
 /* As grvi_metadata_load, from the copy; *document = NULL if the node is not in it. */
 grv_status grvi_consolidated_load(grvi_consolidated *copy, grvi_kv *kv, const char *path,
                                   grvi_json **document, grv_node_kind *kind) GRV_MUST_CHECK;
-/* Calls visit with the name of each child of a group, as a back end's list does. GRV_E_UNSUPPORTED if there is no copy. */
+/* Calls visit with the name of each child of a group, as a back end's list does; without a copy that is called. */
 grv_status grvi_consolidated_list(grvi_consolidated *copy, grvi_kv *kv, const char *path,
                                   grvi_kv_visit *visit, void *argument) GRV_MUST_CHECK;
 

@@ -4,16 +4,19 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
-#include "store/store_impl.h"
+#include "store/read_plan_impl.h"
 
 grv_store_params grv_store_params_default(void)
 {
     return (grv_store_params){.writable = false,
                               .sync = GRV_STORE_SYNC_NONE,
                               .n_threads = 1,
+                              .n_io = -1,
                               .index_cache_bytes = (int64_t)64 << 20,
                               .max_chunk_bytes = INT32_MAX,
-                              .zarr_format = 3};
+                              .zarr_format = 3,
+                              .http_retries = 4,
+                              .http_timeout_s = 30.0};
 }
 
 static grv_status ignore_name(void *argument, const char *name, bool is_prefix)
@@ -48,8 +51,9 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
     grvi_consolidated_init(&store->consolidated);
-    GRV_TRY_GOTO(
-        grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
+    grvi_workers_init(&store->workers);
+    (void)pthread_mutex_init(&store->plan_lock, NULL);
+    GRV_TRY_GOTO(grvi_kv_create(location, &store->params, &store->kv));
     GRV_TRY_GOTO(grvi_store_find_lists(store));
     *out = store;
 done:
@@ -59,7 +63,7 @@ done:
 
 grv_status grv_store_commit(grv_store *store)
 {
-    return store->kv->class->commit(store->kv);
+    return store->kv->class->commit != NULL ? store->kv->class->commit(store->kv) : GRV_OK;
 }
 
 void grv_store_close(grv_store **store)
@@ -67,6 +71,8 @@ void grv_store_close(grv_store **store)
     if (store == NULL || *store == NULL) return;
     if ((*store)->kv != NULL && (*store)->params.writable && grv_store_commit(*store) != GRV_OK)
         grv_error_clear();
+    grvi_workers_fini(&(*store)->workers);
+    grvi_plans_fini(*store);
     grvi_index_cache_fini(&(*store)->indices);
     grvi_consolidated_fini(&(*store)->consolidated);
     grvi_scratch_pool_fini(&(*store)->scratches);
@@ -81,7 +87,9 @@ grv_store_counters grv_store_counters_get(const grv_store *store)
                                 .bytes_decoded = atomic_load(&store->bytes_decoded),
                                 .objects_opened = atomic_load(&store->objects_opened),
                                 .read_calls = atomic_load(&store->read_calls),
-                                .bytes_written = atomic_load(&store->bytes_written)};
+                                .bytes_written = atomic_load(&store->bytes_written),
+                                .requests = atomic_load(&store->kv->requests),
+                                .retries = atomic_load(&store->kv->retries)};
 }
 
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch)

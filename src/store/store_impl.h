@@ -7,6 +7,7 @@
 #include "store/consolidated.h"
 #include "store/index_cache.h"
 #include "store/metadata.h"
+#include "store/workers.h"
 
 enum { GRVI_KEY_BYTES = 1024 };
 
@@ -16,7 +17,10 @@ struct grv_store {
     grvi_scratch_pool scratches;
     grvi_index_cache indices;
     grvi_consolidated consolidated;
-    bool has_lists; /* the back end can list */
+    bool has_lists;       /* the back end can list */
+    grvi_workers workers; /* of reads */
+    pthread_mutex_t plan_lock;
+    struct grv_read_plan *free_plans; /* for grv_array_read */
     _Atomic uint64_t next_array_id;
     _Atomic int64_t bytes_read, bytes_decoded, objects_opened, read_calls, bytes_written;
 };
