@@ -175,6 +175,12 @@ GRV_API grv_status grv_attributes_get(grv_store *store, const char *path,
 GRV_API grv_status grv_attributes_set(grv_store *store, const char *path,
                                       const char *attributes) GRV_MUST_CHECK;
 
+/** Copies all metadata below a group into one document of the group (version 2: `.zmetadata`), for readers that cannot list, such
+ * as those through HTTP. It is dropped when a group, an array or attributes below are written through this library.
+ * One writer at a time. Not collective.
+ * @errors GRV_E_NOT_FOUND if there is no group at the path, GRV_E_FORMAT if a node below cannot be read */
+GRV_API grv_status grv_store_consolidate(grv_store *store, const char *path) GRV_MUST_CHECK;
+
 /** Publishes a small object of the caller's own, such as a log beside an array's chunks. Zarr readers do not see objects
  * below an array. Not collective.
  * @param key  names joined by '/', relative to the store
