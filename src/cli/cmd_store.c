@@ -71,7 +71,7 @@ static grv_status write_array(grvi_json_writer *w, grv_array *array, bool in_ful
     write_lengths(w, desc->sharded ? "shard" : "chunk", desc->rank, desc->chunk_shape);
     if (desc->sharded) write_lengths(w, "chunk", desc->rank, desc->inner_shape);
     grvi_json_key(w, "fill");
-    grvi_fill_to_json(w, desc->type, desc->fill);
+    GRV_TRY(grvi_fill_to_json(w, (grvi_item){desc->type, desc->item_bytes}, grvi_fill_of(desc), 3));
     grvi_json_key(w, "codecs");
     grvi_json_raw(w, desc->codecs);
     return GRV_OK;

@@ -129,7 +129,7 @@ void grvi_plan_to_stored(grvi_plan_target *target);
 /* Is a chunk of this chain nothing but its elements, so that any part of it can be read by itself? */
 static inline bool grvi_plan_is_raw(const grvi_chain *chain)
 {
-    return chain->sharding == NULL && chain->n_codecs == 0;
+    return chain->sharding == NULL && chain->n_codecs == 0 && chain->n_filters == 0;
 }
 
 /* A target of a raw chunk, cut into slices whose bytes are read in one go: along one axis, at most `step` at a time. */

@@ -167,7 +167,7 @@ static bool is_straight(const grvi_plan_target *slice, int64_t n_bytes)
     const grvi_chain *const chain = slice->chain;
     int64_t n = 0;
     (void)grvi_count_elements(chain->rank, slice->box.count, &n);
-    return n * chain->item_bytes == n_bytes && !(chain->big_endian && chain->item_bytes > 1) &&
+    return n * chain->item_bytes == n_bytes && chain->swap_bytes <= 1 &&
            grvi_is_dense(chain->rank, slice->box.count, chain->item_bytes, slice->strides);
 }
 
@@ -214,9 +214,8 @@ static void copy_slice(const grvi_plan_target *slice, const uint8_t *data, grvi_
     grvi_dense_strides(chain->rank, chain->stored_shape, chain->item_bytes, stride);
     (void)grvi_count_elements(chain->rank, slice->box.count, &n);
     scratch->bytes_decoded += n * chain->item_bytes;
-    grvi_region_copy(chain->rank, slice->box.count, chain->item_bytes,
-                     chain->big_endian && chain->item_bytes > 1, data, stride, slice->out,
-                     slice->strides);
+    grvi_region_copy(chain->rank, slice->box.count, chain->item_bytes, chain->swap_bytes, data,
+                     stride, slice->out, slice->strides);
 }
 
 /* The smallest box that holds what all pieces want of their chunk. */
