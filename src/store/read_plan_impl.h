@@ -126,12 +126,6 @@ void grvi_plan_cell_target(const grvi_plan_target *shard, const int64_t *cell,
 /* Box and strides into the order in which the chain stores axes. */
 void grvi_plan_to_stored(grvi_plan_target *target);
 
-/* Is a chunk of this chain nothing but its elements, so that any part of it can be read by itself? */
-static inline bool grvi_plan_is_raw(const grvi_chain *chain)
-{
-    return chain->sharding == NULL && chain->n_codecs == 0 && chain->n_filters == 0;
-}
-
 /* A target of a raw chunk, cut into slices whose bytes are read in one go: along one axis, at most `step` at a time. */
 typedef struct grvi_plan_slicing {
     int axis;

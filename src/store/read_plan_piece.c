@@ -392,7 +392,7 @@ static grv_status do_ranges(grv_read_plan *plan, const grvi_plan_run *run, grvi_
     const grvi_plan_piece *const piece = &grvi_plan_pieces(plan)[run->first_piece];
     const grvi_plan_object *const object = &grvi_plan_objects(plan)[piece->object];
     const grvi_chain *const chain = object->array->metadata.chain;
-    const bool is_raw = grvi_plan_is_raw(object->index != NULL ? chain->sharding->inner : chain);
+    const bool is_raw = grvi_chain_is_raw(object->index != NULL ? chain->sharding->inner : chain);
     /* as far into a cache line as in the file: see is_fast_copy */
     const int64_t shift = run->offset % LINE_BYTES;
     grv_status status = GRV_OK;
