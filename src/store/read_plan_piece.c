@@ -75,6 +75,9 @@ void grvi_plan_to_stored(grvi_plan_target *target)
 {
     grvi_box box;
     int64_t strides[GRVI_MAX_RANK];
+    int axis = 0;
+    while (axis < target->chain->rank && target->chain->order[axis] == axis) axis++;
+    if (axis == target->chain->rank) return;
     grvi_chain_permute_box(target->chain, &target->box, target->strides, &box, strides);
     for (int i = 0; i < target->chain->rank; i++) {
         target->box.start[i] = box.start[i];
