@@ -170,7 +170,7 @@ static bool is_straight(const grvi_plan_target *slice, int64_t n_bytes)
     const grvi_chain *const chain = slice->chain;
     int64_t n = 0;
     (void)grvi_count_elements(chain->rank, slice->box.count, &n);
-    return n * chain->item_bytes == n_bytes && chain->swap_bytes <= 1 &&
+    return n * chain->item_bytes == n_bytes && chain->swap_bytes == 1 &&
            grvi_is_dense(chain->rank, slice->box.count, chain->item_bytes, slice->strides);
 }
 
@@ -260,7 +260,7 @@ static grv_status decode_shared(const grv_read_plan *plan, const grvi_plan_piece
         piece_target(plan, &pieces[i], &t);
         for (int a = 0; a < chain->rank; a++)
             first += (t.box.start[a] - bounds.box.start[a]) * stride[a];
-        grvi_region_copy(chain->rank, t.box.count, chain->item_bytes, 0,
+        grvi_region_copy(chain->rank, t.box.count, chain->item_bytes, 1,
                          scratch->shared.data + first, stride, t.out, t.strides);
     }
     return GRV_OK;

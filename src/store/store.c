@@ -14,9 +14,9 @@ grv_store_params grv_store_params_default(void)
                               .n_io = -1,
                               .index_cache_bytes = (int64_t)64 << 20,
                               .max_chunk_bytes = INT32_MAX,
+                              .zarr_format = 3,
                               .http_retries = 4,
-                              .http_timeout_s = 30.0,
-                              .zarr_format = 3};
+                              .http_timeout_s = 30.0};
 }
 
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
