@@ -35,6 +35,23 @@ done:
     return status;
 }
 
+grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
+                              grv_array **out)
+{
+    grv_status status = GRV_OK;
+    grvi_text text = {0};
+    grvi_json *document = NULL;
+    *out = NULL;
+    GRV_TRY_GOTO(grvi_store_check_new(store, path));
+    GRV_TRY_GOTO(grvi_metadata_make_array(desc, &text));
+    GRV_TRY_GOTO(grvi_json_parse(text.data, text.n, path, &document));
+    GRV_TRY_GOTO(array_from_document(store, path, document, out));
+done:
+    grvi_json_free(document);
+    grvi_text_fini(&text);
+    return status;
+}
+
 grv_status grv_array_create(grv_store *store, const char *path, const grv_array_desc *desc,
                             grv_array **out)
 {

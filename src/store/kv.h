@@ -36,6 +36,9 @@ typedef struct grvi_kv_class {
     /* what was put is on the disk afterwards */
     grv_status (*commit)(grvi_kv *kv);
     void (*destroy)(grvi_kv *kv);
+    /* names directly below a prefix that `list` hides: what writers put aside, and left if they were killed. NULL: there are none */
+    grv_status (*list_partial)(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
+                               void *argument);
 } grvi_kv_class;
 
 struct grvi_kv {

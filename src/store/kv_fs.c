@@ -110,7 +110,13 @@ static grv_status fs_remove(grvi_kv *kv, const char *key)
     return GRV_OK;
 }
 
-static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit, void *argument)
+static bool is_partial(const char *name)
+{
+    return strstr(name, ".partial") != NULL;
+}
+
+static grv_status list_folder(grvi_kv *kv, const char *prefix, bool partial, grvi_kv_visit *visit,
+                              void *argument)
 {
     grv_status status = GRV_OK;
     char path[PATH_BYTES];
@@ -121,12 +127,23 @@ static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
     for (const struct dirent *entry = readdir(folder); entry != NULL && status == GRV_OK;
          entry = readdir(folder)) {
         struct stat info;
-        if (entry->d_name[0] == '.' || strstr(entry->d_name, ".partial") != NULL) continue;
+        if (entry->d_name[0] == '.' || is_partial(entry->d_name) != partial) continue;
         if (fstatat(dirfd(folder), entry->d_name, &info, 0) != 0) continue; /* removed meanwhile */
         status = visit(argument, entry->d_name, S_ISDIR(info.st_mode));
     }
     (void)closedir(folder);
     return status;
+}
+
+static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit, void *argument)
+{
+    return list_folder(kv, prefix, false, visit, argument);
+}
+
+static grv_status fs_list_partial(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
+                                  void *argument)
+{
+    return list_folder(kv, prefix, true, visit, argument);
 }
 
 static grv_status fs_commit(grvi_kv *kv)
@@ -149,7 +166,8 @@ static void fs_destroy(grvi_kv *kv)
 }
 
 static const grvi_kv_class fs_class = {fs_open,   fs_read, fs_close,  fs_put,
-                                       fs_remove, fs_list, fs_commit, fs_destroy};
+                                       fs_remove, fs_list, fs_commit, fs_destroy,
+                                       fs_list_partial};
 
 grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv)
 {

@@ -25,6 +25,7 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     store->params = params != NULL ? *params : grv_store_params_default();
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
+    GRV_TRY_GOTO(grvi_strdup(location, &store->location));
     GRV_TRY_GOTO(
         grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
     *out = store;
@@ -46,6 +47,7 @@ void grv_store_close(grv_store **store)
     grvi_index_cache_fini(&(*store)->indices);
     grvi_scratch_pool_fini(&(*store)->scratches);
     grvi_kv_destroy(&(*store)->kv);
+    grv_free((*store)->location);
     grv_free(*store);
     *store = NULL;
 }
@@ -170,7 +172,7 @@ static grv_status check_names(const char *path)
     return GRV_OK;
 }
 
-grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_text *document)
+grv_status grvi_store_check_new(grv_store *store, const char *path)
 {
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY(grvi_store_check_writable(store));
@@ -178,6 +180,12 @@ grv_status grvi_store_publish_node(grv_store *store, const char *path, const grv
     GRV_TRY(grv_store_node(store, path, &kind));
     GRV_CHECK(kind == GRV_NODE_NONE, GRV_E_EXISTS, "%s '%s'",
               kind == GRV_NODE_ARRAY ? "array" : "group", path);
+    return GRV_OK;
+}
+
+grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_text *document)
+{
+    GRV_TRY(grvi_store_check_new(store, path));
     GRV_TRY(ensure_parents(store, path));
     return put_document(store, path, document);
 }

@@ -11,6 +11,7 @@ enum { GRVI_KEY_BYTES = 1024 };
 
 struct grv_store {
     grvi_kv *kv;
+    char *location; /* as it was opened */
     grv_store_params params;
     grvi_scratch_pool scratches;
     grvi_index_cache indices;
@@ -24,7 +25,15 @@ struct grv_array {
     char *path;
     grvi_metadata metadata;
     int64_t grid[GRVI_MAX_RANK]; /* stored objects along each axis */
+    /* what store_window.c learned from the attributes: 0 not looked yet, 1 shuffled by that seed, -1 not shuffled */
+    _Atomic int shuffled;
+    _Atomic uint64_t shuffle_seed;
 };
+
+/* Makes an array object by a description without publishing anything: chunks may be written to it, and no reader sees an
+ * array there until grv_array_create is called with the same description. Errors as grv_array_create. */
+grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
+                              grv_array **array) GRV_MUST_CHECK;
 
 /* Key of the stored object at a grid position. */
 grv_status grvi_array_key(const grv_array *array, const int64_t *position,
@@ -50,6 +59,8 @@ void grvi_array_object_part(const grv_array *array, const int64_t *position, con
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch);
 /* Writing allowed? */
 grv_status grvi_store_check_writable(const grv_store *store) GRV_MUST_CHECK;
+/* May a new node be published at a path: writable store, good name, nothing there? */
+grv_status grvi_store_check_new(grv_store *store, const char *path) GRV_MUST_CHECK;
 /* Publishes a new node's document at a path; makes absent groups above it, drops consolidated copies there. GRV_E_EXISTS if a node is there. */
 grv_status grvi_store_publish_node(grv_store *store, const char *path,
                                    const grvi_text *document) GRV_MUST_CHECK;
