@@ -382,21 +382,21 @@ static grv_status check_all_objects(checker *c, grv_array *array, const char *no
     enum { OBJECTS_PER_THREAD = 16 };
     object_job job = {.checker = c, .array = array, .node = node, .numbers = numbers};
     const int n_threads = (int)grvi_max_i64(1, c->store->params.n_threads);
-    const int64_t bytes = grvi_box_bytes(array->metadata.desc.rank, array->metadata.desc.shape,
-                                         array->metadata.chain->item_bytes);
+    const int64_t bytes = grvi_array_bytes(array);
     for (; job.first < n; job.first += (int64_t)OBJECTS_PER_THREAD * n_threads) {
         const int64_t part = grvi_min_i64(n - job.first, (int64_t)OBJECTS_PER_THREAD * n_threads);
         grvi_first_error_init(&job.error);
         grv_parallel_for(n_threads, part, check_objects, &job);
         GRV_TRY(grvi_first_error_fini(&job.error));
         GRV_TRY(grvi_tool_report(
-            c->hooks, c->done + (int64_t)((double)job.first / (double)n * (double)bytes),
+            c->hooks,
+            grvi_add_bytes(c->done, (int64_t)((double)job.first / (double)n * (double)(bytes / 2))),
             c->total));
     }
     c->report->n_objects += job.n_objects;
     c->report->n_bytes += job.n_bytes;
     c->report->n_decoded_bytes += job.n_decoded;
-    c->done += bytes;
+    c->done = grvi_add_bytes(c->done, bytes);
     return GRV_OK;
 }
 
@@ -461,8 +461,7 @@ static void add_up(checker *c, const grvi_tree *tree)
         if (tree->nodes[i].kind == GRV_NODE_ARRAY &&
             full_path(c, tree->nodes[i].path, &path) == GRV_OK &&
             grv_array_open(c->store, grvi_text_get(&path), &array) == GRV_OK)
-            c->total += grvi_box_bytes(array->metadata.desc.rank, array->metadata.desc.shape,
-                                       array->metadata.chain->item_bytes);
+            c->total = grvi_add_bytes(c->total, grvi_array_bytes(array));
         grv_array_close(&array);
         grvi_text_fini(&path);
     }

@@ -194,7 +194,8 @@ static grv_status tell(array_copy *c, int64_t n_done)
     copier *const all = c->copier;
     c->n_done = n_done;
     const double part = c->n_steps > 0 ? (double)n_done / (double)c->n_steps : 1;
-    const int64_t bytes = all->done + (int64_t)(part * (double)c->n_bytes);
+    const int64_t bytes =
+        grvi_add_bytes(all->done, (int64_t)(part * (double)(c->n_bytes / 2)) * 2);
     const grv_status status = grvi_tool_report(&all->params->hooks, bytes, all->total);
     if (status == GRV_OK && grv_clock_seconds() - c->recorded_s < record_interval_s) return GRV_OK;
     if (status == GRV_OK) return publish_progress(c);
@@ -479,11 +480,11 @@ static grv_status copy_array(copier *all, const char *from_path, const char *to_
         grvi_layout_apply(&all->params->layout, c.from, is_alone, &c.desc, &c.codecs));
     GRV_TRY_GOTO(grv_attributes_get(all->source, from_path, &c.attributes));
     if (strcmp(c.attributes, "{}") != 0) c.desc.attributes = c.attributes;
-    c.n_bytes = grvi_box_bytes(c.desc.rank, c.desc.shape, c.from->metadata.chain->item_bytes);
+    c.n_bytes = grvi_array_bytes(c.from);
     GRV_TRY_GOTO(grv_store_node(all->target, to_path, &there));
     GRV_TRY_GOTO(there == GRV_NODE_ARRAY ? accept_finished(&c) : copy_new_array(&c));
-    all->done += c.n_bytes;
-    all->report.n_bytes += c.n_bytes;
+    all->done = grvi_add_bytes(all->done, c.n_bytes);
+    all->report.n_bytes = all->done;
     all->report.n_arrays++;
 done:
     grv_array_close(&c.from);
@@ -547,8 +548,7 @@ static grv_status survey(copier *c, const grvi_tree *tree)
         if (status == GRV_OK && kind == GRV_NODE_ARRAY)
             status = grv_array_open(c->source, grvi_text_get(&path), &array);
         if (array != NULL)
-            c->total += grvi_box_bytes(array->metadata.desc.rank, array->metadata.desc.shape,
-                                       array->metadata.chain->item_bytes);
+            c->total = grvi_add_bytes(c->total, grvi_array_bytes(array));
         grv_array_close(&array);
         grvi_text_fini(&path);
         GRV_TRY(status);

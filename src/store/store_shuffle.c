@@ -229,8 +229,8 @@ static grv_status divide_memory(shuffler *s)
     const int64_t left = s->params->memory_bytes - besides;
     s->bucket_rows = left / per_row;
     GRV_CHECK(left > 0 && s->bucket_rows > 0, GRV_E_ARG,
-              "%.1f MB of memory are not enough: one object of each new array and their coding take "
-              "%.1f MB, a row %.3f MB more",
+              "%.3f MB of memory are not enough: one object of each new array and their coding take "
+              "%.3f MB, a row %.6f MB more",
               (double)s->params->memory_bytes * 1e-6, (double)besides * 1e-6,
               (double)per_row * 1e-6);
     s->bucket_rows = grvi_min_i64(s->bucket_rows, s->n_rows);

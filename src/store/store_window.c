@@ -63,6 +63,9 @@ static grv_status check_arrays(grv_array *const *arrays, int n, const grv_window
     GRV_CHECK(params->n_rows >= 1 && params->n_rows <= params->window_rows, GRV_E_ARG,
               "%lld rows of a window of %lld", (long long)params->n_rows,
               (long long)params->window_rows);
+    GRV_CHECK(params->n_rows == params->window_rows || params->n_rows < INT32_MAX, GRV_E_ARG,
+              "%lld rows of a window; fewer than 2^31 - 1 can be drawn",
+              (long long)params->n_rows);
     return GRV_OK;
 }
 
@@ -97,11 +100,10 @@ static grv_status read_whole(grv_array *array, int64_t first, int64_t n, uint8_t
 /* Row k of the subsample, counted from the start of the window: a uniform draw from the k-th of n equal parts. */
 static int64_t picked_row(const grv_window_params *p, int64_t k)
 {
-    /* floor(k * window / n) without overflow */
+    /* floor(k * window / n); the products stay below 2^62 */
     const int64_t whole = p->window_rows / p->n_rows, rest = p->window_rows % p->n_rows;
-    const int64_t begin = k * whole + (int64_t)((double)k * (double)rest / (double)p->n_rows);
-    const int64_t end =
-        (k + 1) * whole + (int64_t)((double)(k + 1) * (double)rest / (double)p->n_rows);
+    const int64_t begin = k * whole + k * rest / p->n_rows;
+    const int64_t end = (k + 1) * whole + (k + 1) * rest / p->n_rows;
     const uint64_t bits =
         grv_random_bits(p->seed ^ p->sample * 0x9E3779B97F4A7C15U, PICK_STREAM, (uint64_t)k);
     return begin + (int64_t)(bits % (uint64_t)(end - begin));
@@ -144,7 +146,7 @@ grv_status grv_read_window(grv_array *const *arrays, int n, const grv_window_par
 {
     GRV_TRY(check_arrays(arrays, n, params));
     const int64_t rows = arrays[0]->metadata.desc.shape[0];
-    /* 2^64 draws on at most 2^60 rows: no row is likelier than another by more than 1/16 of 2^-60 */
+    /* rows are far fewer than 2^64, so that the remainder favours none */
     const int64_t first = (int64_t)(grv_random_bits(params->seed, WINDOW_STREAM, params->sample) %
                                     (uint64_t)rows);
     for (int i = 0; i < n; i++)

@@ -35,6 +35,17 @@ grv_status grvi_layout_apply(const grv_store_layout *layout, const grv_array *so
 void grvi_decode_unit(const grv_array *array, int64_t *shape);
 /* Elements of a chunk shape in bytes; INT64_MAX on overflow. */
 int64_t grvi_box_bytes(int rank, const int64_t *shape, int64_t item_bytes);
+/* All elements of an array in bytes. */
+static inline int64_t grvi_array_bytes(const grv_array *array)
+{
+    return grvi_box_bytes(array->metadata.desc.rank, array->metadata.desc.shape,
+                          array->metadata.chain->item_bytes);
+}
+/* a + b of counts, INT64_MAX on overflow */
+static inline int64_t grvi_add_bytes(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
 /* Memory that reading (writing) by n threads takes besides the caller's elements: encoded and decoded chunks, or a whole shard. */
 int64_t grvi_read_overhead(const grv_array *array);
 int64_t grvi_write_overhead(const grv_array *array);

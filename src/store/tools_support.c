@@ -45,13 +45,28 @@ done:
     return status;
 }
 
+/* A node is there; if not, an unfinished copy is named, which has no metadata yet. */
+static grv_status check_found(grv_store *store, const char *path, grv_node_kind kind)
+{
+    grvi_text record = {0};
+    bool is_unfinished = false;
+    if (kind != GRV_NODE_NONE) return GRV_OK;
+    grvi_join_key(&record, path, GRVI_COPY_RECORD);
+    grv_status status = grvi_text_status(&record);
+    if (status == GRV_OK) status = grvi_kv_exists(store->kv, record.data, &is_unfinished);
+    grvi_text_fini(&record);
+    GRV_TRY(status);
+    GRV_FAIL(GRV_E_NOT_FOUND, "no group or array at '%s%s%s'%s", store->location,
+             path[0] != '\0' ? "/" : "", path,
+             is_unfinished ? ": an unfinished copy; the same copy again goes on" : "");
+}
+
 grv_status grvi_tree_list(grv_store *store, const char *path, grvi_tree *tree)
 {
     grv_node_kind kind = GRV_NODE_NONE;
     *tree = (grvi_tree){0};
     GRV_TRY(grv_store_node(store, path, &kind));
-    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no group or array at '%s%s%s'",
-              store->location, path[0] != '\0' ? "/" : "", path);
+    GRV_TRY(check_found(store, path, kind));
     GRV_TRY(add_node(tree, "", kind));
     if (kind == GRV_NODE_GROUP) GRV_TRY(add_below(tree, store, path, ""));
     return GRV_OK;
