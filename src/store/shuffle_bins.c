@@ -100,6 +100,12 @@ static uint64_t key_of(const grvi_keyed_records *records, int64_t i)
     return key;
 }
 
+/* Equal parts of the range of keys; a single one where the range has all 64 bits. */
+static uint64_t cell_of(uint64_t key, int shift)
+{
+    return shift < 64 ? key >> shift : 0;
+}
+
 typedef struct sort_job {
     const grvi_keyed_records *records;
     const int64_t *ends; /* [cells] */
@@ -131,18 +137,16 @@ void grvi_shuffle_sort(const grvi_shuffle_buckets *buckets, int64_t bucket,
     const int64_t n_cells = grvi_shuffle_sort_cells(records->n);
     const int64_t n_bins = buckets->first_bin[bucket + 1] - buckets->first_bin[bucket];
     const uint64_t first_key = (uint64_t)buckets->first_bin[bucket] << KEY_BITS_BELOW;
-    /* (key - first_key) >> shift is below n_cells; 48 to 64 bits less at most 62 */
     const int shift = KEY_BITS_BELOW + log2_up(n_bins) - log2_up(n_cells);
-    const int by = shift > 0 ? (shift < 64 ? shift : 63) : 0;
     memset(cells, 0, (size_t)n_cells * sizeof *cells);
-    for (int64_t i = 0; i < records->n; i++) cells[(key_of(records, i) - first_key) >> by]++;
+    for (int64_t i = 0; i < records->n; i++) cells[cell_of(key_of(records, i) - first_key, shift)]++;
     for (int64_t c = 0, sum = 0; c < n_cells; c++) {
         const int64_t n = cells[c];
         cells[c] = sum;
         sum += n;
     }
     for (int64_t i = 0; i < records->n; i++)
-        order[cells[(key_of(records, i) - first_key) >> by]++] = i;
+        order[cells[cell_of(key_of(records, i) - first_key, shift)]++] = i;
     /* now cells[c] is the end of cell c */
     sort_job job = {records, cells, order};
     grv_parallel_for(n_threads, n_cells, sort_cells, &job);

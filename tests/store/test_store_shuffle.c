@@ -139,6 +139,31 @@ static void test_order(void **state)
     grv_store_close(&store);
 }
 
+/* Few rows, as samples of a data set are: each number of them. */
+static void test_few_rows(void **state)
+{
+    char from[32], to[32];
+    (void)state;
+    for (int64_t n = 1; n <= 12; n++) {
+        int64_t few[12], id[12];
+        grv_shuffle_params params = grv_shuffle_params_default();
+        params.seed = (uint64_t)n;
+        (void)snprintf(from, sizeof from, "few%d", (int)n);
+        (void)snprintf(to, sizeof to, "few%d-2", (int)n);
+        make_source(from, n);
+        assert_ok(shuffle(from, "id", to, &params, 1 + (int)n % 3));
+        assert_ok(grv_random_permutation(params.seed, GRV_SHUFFLE_STREAM, n, few));
+        grv_store *store = NULL;
+        grv_array *array = NULL;
+        assert_ok(grv_store_open(in_folder(to), NULL, &store));
+        assert_ok(grv_array_open(store, "", &array));
+        assert_ok(grv_array_read(array, zero, &n, id, NULL));
+        for (int64_t k = 0; k < n; k++) assert_int_equal(id[k], id_of(few[k]));
+        grv_array_close(&array);
+        grv_store_close(&store);
+    }
+}
+
 /* Memory stays below the limit; nothing but the arrays is left. */
 static void test_bounded_memory(void **state)
 {
@@ -380,6 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_bounded_memory),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_unequal_rows),
