@@ -48,17 +48,18 @@ static bool is_zarr_folder(const char *folder)
     return false;
 }
 
-/* Length of the topmost folder above the word that belongs to the same tree of groups. */
+/* Length of the topmost folder above the word that belongs to the same tree of groups. Folders that are not there yet
+ * are groups to be made if there is a group above them. */
 static size_t topmost_length(char *word)
 {
     size_t length = strlen(word);
     for (char *slash = strrchr(word, '/'); slash != NULL && slash > word;) {
         *slash = '\0';
-        const bool is_above = is_zarr_folder(word);
+        const bool is_group = is_zarr_folder(word), is_there = grvi_fs_exists(word);
         char *const next = strrchr(word, '/');
         *slash = '/';
-        if (!is_above) break;
-        length = (size_t)(slash - word);
+        if (is_there && !is_group) break;
+        if (is_group) length = (size_t)(slash - word);
         slash = next;
     }
     return length;

@@ -9,7 +9,7 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
-#include "store/tools_impl.h"
+#include "store/store_tools_impl.h"
 
 enum { MAX_KEPT = 1000 };
 

@@ -12,7 +12,7 @@
 #include "core/alloc.h"
 #include "grove/core.h"
 #include "store/copy_blocks.h"
-#include "store/tools_impl.h"
+#include "store/store_tools_impl.h"
 
 static const double record_interval_s = 2;
 static const int64_t max_record_bytes = (int64_t)64 << 20;

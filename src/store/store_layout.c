@@ -1,5 +1,5 @@
 /* The description of an array that is made from another one: other chunks, shards, codecs; all else as it was. */
-#include "store/tools_impl.h"
+#include "store/store_tools_impl.h"
 
 #include <string.h>
 

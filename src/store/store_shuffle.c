@@ -17,7 +17,7 @@
 #include "core/alloc.h"
 #include "grove/core.h"
 #include "store/shuffle_bins.h"
-#include "store/tools_impl.h"
+#include "store/store_tools_impl.h"
 
 enum { KEY_BYTES = 8, BYTES_PER_ROW_BESIDES = 24 };
 

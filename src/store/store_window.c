@@ -3,7 +3,7 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
-#include "store/tools_impl.h"
+#include "store/store_tools_impl.h"
 
 enum { WINDOW_STREAM = 0x77696e64, PICK_STREAM = 0x7069636b };
 

@@ -1,5 +1,5 @@
 /* What the operations on whole stores share: paths, trees, and how much memory reading and writing take. */
-#include "store/tools_impl.h"
+#include "store/store_tools_impl.h"
 
 #include <string.h>
 
