@@ -21,7 +21,9 @@ static void print_help(FILE *stream)
 {
     (void)fprintf(stream, "usage: grove store COMMAND [arguments]\n\n"
                           "Looks into, copies and checks stores of chunked arrays (Zarr) and data "
-                          "sets.\nPATH is a folder: a store, or a group or array in one.\n\n"
+                          "sets.\nPATH is a folder (a store, or a group or array in one), a zip "
+                          "archive (ARCHIVE.zip/NAME for\nwhat is in it), or an address "
+                          "http://...; what is written is a folder.\n\n"
                           "commands:\n");
     for (int i = 0; i < N_COMMANDS; i++)
         (void)fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);

@@ -56,12 +56,16 @@ static grv_status write_group(grvi_json_writer *w, const grvc_node *node, const 
 {
     grv_store_child *children = NULL;
     int64_t n = 0;
-    GRV_TRY(grv_store_list(node->store, node->path, &children, &n));
-    grvi_json_key(w, "children");
-    grvi_json_begin_array(w);
-    for (int64_t i = 0; i < n; i++) grvi_json_string(w, children[i].name);
-    grvi_json_end_array(w);
-    grv_store_children_free(children, n);
+    const grv_status status = grv_store_list(node->store, node->path, &children, &n);
+    if (status == GRV_OK) {
+        grvi_json_key(w, "children");
+        grvi_json_begin_array(w);
+        for (int64_t i = 0; i < n; i++) grvi_json_string(w, children[i].name);
+        grvi_json_end_array(w);
+        grv_store_children_free(children, n);
+    } else if (status != GRV_E_UNSUPPORTED) { /* a server has no lists */
+        return status;
+    }
     return strstr(attributes, "\"grove_dataset\"") != NULL ? write_dataset(w, word) : GRV_OK;
 }
 

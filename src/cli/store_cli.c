@@ -24,19 +24,6 @@ static bool is_address(const char *word)
     return strstr(word, "://") != NULL;
 }
 
-/* Where the location of the store ends in a word: after a file that the path goes through, else at its end. */
-static size_t location_length(char *word)
-{
-    for (char *slash = strchr(word + 1, '/'); slash != NULL && !is_address(word);
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        const bool is_file = grvi_fs_exists(word) && !grvi_fs_is_directory(word);
-        *slash = '/';
-        if (is_file) return (size_t)(slash - word);
-    }
-    return strlen(word);
-}
-
 static bool is_zarr_folder(const char *folder)
 {
     char path[4096];
@@ -74,7 +61,7 @@ static grv_status open_node(const char *word, bool is_new, const grv_store_param
     GRV_CHECK(word[0] != '\0', GRV_E_ARG, "the path of the store is empty");
     GRV_TRY_GOTO(grvi_strdup(word, &location));
     for (size_t n = strlen(location); n > 1 && location[n - 1] == '/'; n--) location[n - 1] = '\0';
-    const size_t length = is_new ? topmost_length(location) : location_length(location);
+    const size_t length = is_new ? topmost_length(location) : strlen(location);
     const char *const rest = location[length] == '/' ? location + length + 1 : "";
     GRV_TRY_GOTO(grvi_strdup(rest, &node->path));
     location[length] = '\0';
@@ -218,9 +205,13 @@ grv_status grvc_json_array(grvi_json_writer *w, grv_array *array, bool in_full)
     grvc_json_text(w, "type", grv_store_type_name(desc->type));
     grvc_json_lengths(w, "shape", desc->rank, desc->shape);
     write_dimensions(w, desc);
-    GRV_TRY(grv_array_stored(array, &n_objects, &n_bytes));
-    grvc_json_integer(w, "stored_objects", n_objects);
-    grvc_json_integer(w, "stored_bytes", n_bytes);
+    const grv_status status = grv_array_stored(array, &n_objects, &n_bytes);
+    if (status == GRV_OK) {
+        grvc_json_integer(w, "stored_objects", n_objects);
+        grvc_json_integer(w, "stored_bytes", n_bytes);
+    } else if (status != GRV_E_UNSUPPORTED) { /* a server has no lists */
+        return status;
+    }
     if (!in_full) return GRV_OK;
     grvc_json_lengths(w, desc->sharded ? "shard" : "chunk", desc->rank, desc->chunk_shape);
     if (desc->sharded) grvc_json_lengths(w, "chunk", desc->rank, desc->inner_shape);

@@ -46,8 +46,9 @@ static grv_status fs_open(grvi_kv *kv, const char *key, grvi_object *object, boo
     }
     const uint64_t time_ns =
         (uint64_t)info.st_mtim.tv_sec * 1000000000U + (uint64_t)info.st_mtim.tv_nsec;
-    *object =
-        (grvi_object){info.st_size, {(uint64_t)info.st_size, time_ns, (uint64_t)info.st_ino}, fd};
+    *object = (grvi_object){.n_bytes = info.st_size,
+                            .identity = {(uint64_t)info.st_size, time_ns, (uint64_t)info.st_ino},
+                            .handle = fd};
     *found = true;
     return GRV_OK;
 }
@@ -56,24 +57,13 @@ static grv_status fs_read(grvi_kv *kv, const grvi_object *object, const char *ke
                           int64_t n, void *out)
 {
     (void)kv;
-    int64_t done = 0;
-    while (done < n) {
-        const ssize_t k =
-            pread(object->handle, (char *)out + done, (size_t)(n - done), (off_t)(offset + done));
-        if (k < 0 && errno == EINTR) continue;
-        GRV_CHECK(k >= 0, GRV_E_IO, "read %s at byte %lld: %s", key, (long long)(offset + done),
-                  strerror(errno));
-        GRV_CHECK(k > 0, GRV_E_IO, "%s: %lld bytes expected from byte %lld, %lld read", key,
-                  (long long)n, (long long)offset, (long long)done);
-        done += k;
-    }
-    return GRV_OK;
+    return grvi_kv_pread((int)object->handle, key, offset, n, out);
 }
 
 static void fs_close(grvi_kv *kv, grvi_object *object)
 {
     (void)kv;
-    (void)close(object->handle);
+    (void)close((int)object->handle);
     object->handle = -1;
 }
 
@@ -165,9 +155,16 @@ static void fs_destroy(grvi_kv *kv)
     grv_free(fs);
 }
 
-static const grvi_kv_class fs_class = {fs_open,   fs_read, fs_close,  fs_put,
-                                       fs_remove, fs_list, fs_commit, fs_destroy,
-                                       fs_list_partial};
+static const grvi_kv_class fs_class = {.name = "a folder",
+                                       .open_object = fs_open,
+                                       .read_object = fs_read,
+                                       .close_object = fs_close,
+                                       .put = fs_put,
+                                       .remove = fs_remove,
+                                       .list = fs_list,
+                                       .list_partial = fs_list_partial,
+                                       .commit = fs_commit,
+                                       .destroy = fs_destroy};
 
 grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv)
 {
@@ -178,7 +175,7 @@ grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync,
     if (create) GRV_TRY(grvi_fs_make_directory(root));
     GRV_CHECK(grvi_fs_exists(root), GRV_E_NOT_FOUND, "no store at %s: no such folder", root);
     GRV_CHECK(grvi_fs_is_directory(root), GRV_E_UNSUPPORTED,
-              "%s is a file; a store on a file system is a folder", root);
+              "%s is a file; a store is a folder or a zip archive", root);
     GRV_TRY(GRVI_CALLOC(&fs, 1));
     fs->base.class = &fs_class;
     fs->sync = sync;

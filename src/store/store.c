@@ -12,7 +12,9 @@ grv_store_params grv_store_params_default(void)
                               .sync = GRV_STORE_SYNC_NONE,
                               .n_threads = 1,
                               .index_cache_bytes = (int64_t)64 << 20,
-                              .max_chunk_bytes = INT32_MAX};
+                              .max_chunk_bytes = INT32_MAX,
+                              .http_retries = 4,
+                              .http_timeout_s = 30.0};
 }
 
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
@@ -26,8 +28,7 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
     GRV_TRY_GOTO(grvi_strdup(location, &store->location));
-    GRV_TRY_GOTO(
-        grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
+    GRV_TRY_GOTO(grvi_kv_create(location, &store->params, &store->kv));
     *out = store;
 done:
     if (status != GRV_OK) grv_store_close(&store);
@@ -36,7 +37,7 @@ done:
 
 grv_status grv_store_commit(grv_store *store)
 {
-    return store->kv->class->commit(store->kv);
+    return store->kv->class->commit != NULL ? store->kv->class->commit(store->kv) : GRV_OK;
 }
 
 void grv_store_close(grv_store **store)
@@ -58,7 +59,9 @@ grv_store_counters grv_store_counters_get(const grv_store *store)
                                 .bytes_decoded = atomic_load(&store->bytes_decoded),
                                 .objects_opened = atomic_load(&store->objects_opened),
                                 .read_calls = atomic_load(&store->read_calls),
-                                .bytes_written = atomic_load(&store->bytes_written)};
+                                .bytes_written = atomic_load(&store->bytes_written),
+                                .requests = atomic_load(&store->kv->requests),
+                                .retries = atomic_load(&store->kv->retries)};
 }
 
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch)

@@ -341,7 +341,7 @@ static grv_status check_object(object_job *job, int64_t number, object_scratch *
     grvi_grid_position(array->metadata.desc.rank, array->grid, number, position);
     GRV_TRY(grvi_array_key(array, position, key));
     const char *const name = key + (array->path[0] != '\0' ? strlen(array->path) + 1 : 0);
-    grv_status status = store->kv->class->open_object(store->kv, key, &object, &found);
+    grv_status status = grvi_open_whole(array, key, &object, &found);
     if (status == GRV_OK && found) {
         (void)atomic_fetch_add(&job->n_objects, 1);
         (void)atomic_fetch_add(&job->n_bytes, object.n_bytes);

@@ -223,7 +223,7 @@ static grv_status copy_object(const array_copy *c, const int64_t *position, grvi
     bool found = false;
     GRV_TRY(grvi_array_key(c->from, position, from_key));
     GRV_TRY(grvi_array_key(c->to, position, to_key));
-    GRV_TRY(source->kv->class->open_object(source->kv, from_key, &object, &found));
+    GRV_TRY(grvi_open_whole(c->from, from_key, &object, &found));
     if (!found) return target->kv->class->remove(target->kv, to_key);
     GRV_TRY_GOTO(grvi_buffer_reserve(buffer, object.n_bytes));
     GRV_TRY_GOTO(source->kv->class->read_object(source->kv, &object, from_key, 0, object.n_bytes,

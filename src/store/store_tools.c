@@ -148,6 +148,17 @@ void grvi_grid_position(int rank, const int64_t *grid, int64_t number, int64_t *
     }
 }
 
+grv_status grvi_open_whole(const grv_array *array, const char *key, grvi_object *object,
+                           bool *found)
+{
+    const grvi_chain *const chain = array->metadata.chain;
+    grvi_kv *const kv = array->store->kv;
+    /* shards may be larger than memory */
+    if (chain->sharding != NULL) return kv->class->open_object(kv, key, object, found);
+    const grvi_byte_range ahead = {0, chain->limit[chain->n_codecs]};
+    return grvi_kv_open(kv, key, ahead, object, found);
+}
+
 grv_status grvi_tool_report(const grv_tool_hooks *hooks, int64_t done, int64_t total)
 {
     if (hooks == NULL || hooks->progress == NULL) return GRV_OK;

@@ -56,6 +56,10 @@ void grvi_object_region(const grv_array *array, const int64_t *position, int64_t
 /* Grid position of a row-major number. */
 void grvi_grid_position(int rank, const int64_t *grid, int64_t number, int64_t *position);
 
+/* Opens a stored object that is about to be read from its start to its end. */
+grv_status grvi_open_whole(const grv_array *array, const char *key, grvi_object *object,
+                           bool *found) GRV_MUST_CHECK;
+
 /* Calls the hook; GRV_E_INTERRUPTED if it says so. NULL is allowed. */
 grv_status grvi_tool_report(const grv_tool_hooks *hooks, int64_t done,
                             int64_t total) GRV_MUST_CHECK;
