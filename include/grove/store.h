@@ -1,5 +1,5 @@
 /** @file store.h
- * Chunked arrays on disk: Zarr version 3 groups and arrays.
+ * Chunked arrays on disk: groups and arrays of Zarr version 3 and version 2.
  *
  * A store holds a tree of groups and arrays; it is a folder, or, for reading only, a zip archive or an address on an HTTP server. An array is cut into a regular grid of *stored objects*:
  * plain chunks, or shards that hold many inner chunks and an index. One stored object is one file, is published by
@@ -26,20 +26,29 @@ extern "C" {
 /** Most axes of an array. */
 #define GRV_STORE_MAX_RANK 16
 
-/** Data types: enumerator, Zarr name, bytes of an element. float16 is moved as raw 16-bit words. */
-#define GRV_STORE_TYPE_LIST(X)     \
-    X(GRV_STORE_BOOL, "bool", 1)   \
-    X(GRV_STORE_I8, "int8", 1)     \
-    X(GRV_STORE_I16, "int16", 2)   \
-    X(GRV_STORE_I32, "int32", 4)   \
-    X(GRV_STORE_I64, "int64", 8)   \
-    X(GRV_STORE_U8, "uint8", 1)    \
-    X(GRV_STORE_U16, "uint16", 2)  \
-    X(GRV_STORE_U32, "uint32", 4)  \
-    X(GRV_STORE_U64, "uint64", 8)  \
-    X(GRV_STORE_F16, "float16", 2) \
-    X(GRV_STORE_F32, "float32", 4) \
-    X(GRV_STORE_F64, "float64", 8)
+/** Data types: enumerator, Zarr name, bytes of an element (0: told by grv_array_desc.item_bytes). float16 and bfloat16 are
+ * moved as raw 16-bit words; complex numbers are pairs, real part first. Elements of the last three types:
+ * GRV_STORE_RAW any bytes (version 3 `r<bits>`, version 2 `|V<n>`); GRV_STORE_BYTES characters padded with NULs (version 2
+ * `|S<n>`); GRV_STORE_UCS4 32-bit code points in the machine's byte order padded with zeros (version 2 `<U<n>`). */
+#define GRV_STORE_TYPE_LIST(X)                     \
+    X(GRV_STORE_BOOL, "bool", 1)                   \
+    X(GRV_STORE_I8, "int8", 1)                     \
+    X(GRV_STORE_I16, "int16", 2)                   \
+    X(GRV_STORE_I32, "int32", 4)                   \
+    X(GRV_STORE_I64, "int64", 8)                   \
+    X(GRV_STORE_U8, "uint8", 1)                    \
+    X(GRV_STORE_U16, "uint16", 2)                  \
+    X(GRV_STORE_U32, "uint32", 4)                  \
+    X(GRV_STORE_U64, "uint64", 8)                  \
+    X(GRV_STORE_F16, "float16", 2)                 \
+    X(GRV_STORE_F32, "float32", 4)                 \
+    X(GRV_STORE_F64, "float64", 8)                 \
+    X(GRV_STORE_BF16, "bfloat16", 2)               \
+    X(GRV_STORE_C64, "complex64", 8)               \
+    X(GRV_STORE_C128, "complex128", 16)            \
+    X(GRV_STORE_RAW, "raw_bytes", 0)               \
+    X(GRV_STORE_BYTES, "null_terminated_bytes", 0) \
+    X(GRV_STORE_UCS4, "fixed_length_utf32", 0)
 
 /** Type of an array's elements, in memory and in the file. */
 typedef enum grv_store_type {
@@ -50,7 +59,7 @@ typedef enum grv_store_type {
 
 /** Zarr's name of a type, such as "float32". A constant. */
 GRV_API const char *grv_store_type_name(grv_store_type type);
-/** Bytes of one element. */
+/** Bytes of one element; 0 for the types of variable size, whose arrays tell it in grv_array_desc.item_bytes. */
 GRV_API int64_t grv_store_type_bytes(grv_store_type type);
 
 /** When what was written is forced to the disk. Atomic publication holds under each of them. */
@@ -71,6 +80,7 @@ typedef struct grv_store_params {
     int http_retries; /**< how often a request is repeated that failed for a reason that may pass: no connection, a broken or stalled answer, status 408, 429 or 5xx. Default 4 */
     double
         http_timeout_s; /**< longest silence of a server (less than 1000 bytes/s) before a request counts as failed; no repetition starts later than this after the first try. Default 30 */
+    int zarr_format; /**< version (3 or 2) of groups that are made where no group above tells. Default 3 */
 } grv_store_params;
 
 /** The defaults above. */
@@ -126,7 +136,7 @@ typedef enum grv_node_kind {
 /** Kind of the node at a path.
  * @param path  names joined by '/', relative to the store; "" is the store's own node
  * @param kind  GRV_NODE_NONE if there is none. Not collective
- * @errors GRV_E_FORMAT for broken metadata, GRV_E_UNSUPPORTED for Zarr version 2 */
+ * @errors GRV_E_FORMAT for broken metadata, GRV_E_UNSUPPORTED for another Zarr version than 2 and 3 */
 GRV_API grv_status grv_store_node(grv_store *store, const char *path,
                                   grv_node_kind *kind) GRV_MUST_CHECK;
 
@@ -145,7 +155,8 @@ GRV_API grv_status grv_store_list(grv_store *store, const char *path, grv_store_
 /** Frees what grv_store_list gave. Not collective. */
 GRV_API void grv_store_children_free(grv_store_child *children, int64_t n);
 
-/** Makes a group, and the groups above it that are absent. Not collective.
+/** Makes a group, and the groups above it that are absent: of the version of the nearest group above, else
+ * of grv_store_params.zarr_format. Not collective.
  * @param attributes  a JSON object as text, or NULL for none
  * @errors GRV_E_EXISTS if a node is there, GRV_E_FORMAT if the attributes are no JSON object, GRV_E_ARG for a bad name */
 GRV_API grv_status grv_group_create(grv_store *store, const char *path,
@@ -191,6 +202,9 @@ typedef enum grv_compressor {
  * grv_array_desc_default. Pointers are copied by grv_array_create; those of grv_array_get_desc are the array's. */
 typedef struct grv_array_desc {
     grv_store_type type;
+    int64_t
+        item_bytes; /**< bytes of an element. To be given for types of variable size only; after opening: of any type */
+    int zarr_format;                   /**< 3 (default) or 2 */
     int rank;                          /**< 0 (a scalar) to GRV_STORE_MAX_RANK */
     int64_t shape[GRV_STORE_MAX_RANK]; /**< elements along each axis, slowest first; may be 0 */
     int64_t chunk_shape
@@ -201,15 +215,19 @@ typedef struct grv_array_desc {
     const char *dimension_names[GRV_STORE_MAX_RANK]; /**< NULL: no name */
     uint64_t
         fill; /**< bit pattern of the value of what was never written, in the low bytes. Default 0 */
+    const void *
+        fill_bytes; /**< [item_bytes] the same for elements of more than 8 bytes; NULL: `fill`, then zeros */
     grv_compressor
         compressor; /**< of the (inner) chunks. Default GRV_COMPRESSOR_ZSTD; unused after opening */
     int level;      /**< of the compressor. Default 1; unused after opening */
     bool checksum;  /**< CRC-32C after each (inner) chunk; shard indices always have one */
     bool big_endian; /**< byte order in the file */
-    bool keys_v2;    /**< chunk keys "0.1" rather than "c/0/1" */
+    bool keys_v2;    /**< chunk keys "0.1" rather than "c/0/1"; always so in version 2 */
+    char
+        key_separator; /**< '.' or '/' between the numbers of a chunk key; 0: '.' for keys_v2, else '/' */
     const char *
         codecs; /**< a Zarr `codecs` list as JSON text, used instead of the seven fields from `sharded`
-                                    on that speak of coding; NULL: made from them. After opening: what the file says */
+                                    on that speak of coding; NULL: made from them. After opening: what the file says, that of version 2 in the words of version 3 */
     const char *
         attributes; /**< JSON object as text, or NULL. After opening: NULL, see grv_attributes_get */
 } grv_array_desc;
@@ -220,7 +238,8 @@ GRV_API grv_array_desc grv_array_desc_default(void);
 /** An opened array. */
 typedef struct grv_array grv_array;
 
-/** Makes an array (and the groups above it that are absent) and opens it. Not collective.
+/** Makes an array (and the groups above it that are absent, of the same version) and opens it. A tree is of one version:
+ * an array of another version than a group above it is refused. Not collective.
  * @param array  NULL to create only; close with grv_array_close before the store
  * @errors GRV_E_EXISTS if a node is there, GRV_E_ARG or GRV_E_UNSUPPORTED for a description that cannot be */
 GRV_API grv_status grv_array_create(grv_store *store, const char *path, const grv_array_desc *desc,

@@ -27,6 +27,7 @@ typedef struct grv_tool_hooks {
 
 /** How the arrays that are made differ from those they are made from. Zeroed: in nothing. */
 typedef struct grv_store_layout {
+    int zarr_format; /**< 3 or 2; 0: keep. Groups become that version too; chunk keys are those usual in it */
     int chunk_rank; /**< axes of chunk; 0: keep. Arrays of another rank keep theirs if they are part of a group */
     int64_t chunk
         [GRV_STORE_MAX_RANK]; /**< shape of the chunks (in a shard: of the inner ones); 0: the whole axis */

@@ -9,9 +9,11 @@
 
 enum { KEEP_CODECS = 0 };
 static const char *const compressors[] = {"keep", "none", "zstd", "blosc_lz4", "blosc_zstd", "gzip", NULL};
+static const char *const formats[] = {"keep", "2", "3", NULL};
 static const char *const syncs[] = {"none", "commit", "each", NULL};
 
 typedef struct copy_config {
+    int zarr_format; /* 0: keep, 1: 2, 2: 3 */
     grv_i64_list chunk, shard;
     bool unshard;
     int compressor; /* KEEP_CODECS, or grv_compressor + 1 */
@@ -25,6 +27,8 @@ typedef struct copy_config {
 #define AT(field) offsetof(copy_config, field)
 /* The keys of copy come last, so that both commands use one list. */
 static const grv_option options[] = {
+    {.key = "zarr_format", .type = GRV_OPTION_CHOICE, .offset = AT(zarr_format), .fallback = "3", .choices = formats,
+     .help = "version of the new arrays and groups"},
     {.key = "chunk", .type = GRV_OPTION_I64_LIST, .offset = AT(chunk), .fallback = "[]", .max = HUGE_VAL, .unit = "elements",
      .help = "shape of the chunks, of the inner ones in shards; 0: the whole axis; empty: as before"},
     {.key = "shard", .type = GRV_OPTION_I64_LIST, .offset = AT(shard), .fallback = "[]", .max = HUGE_VAL, .unit = "elements",
@@ -43,13 +47,14 @@ static const grv_option options[] = {
     {.key = "sync", .type = GRV_OPTION_CHOICE, .offset = AT(sync), .fallback = "none", .choices = syncs,
      .help = "when the copy is forced to the disk: never, at its end, each file"},
 };
-enum { N_OPTIONS = sizeof options / sizeof *options, N_LAYOUT = 6 };
+enum { N_OPTIONS = sizeof options / sizeof *options, N_LAYOUT = 7 };
 static const grv_option_table convert_table = {options, N_OPTIONS};
 static const grv_option_table copy_table = {options + N_LAYOUT, N_OPTIONS - N_LAYOUT};
 
 static grv_store_layout layout_of(const copy_config *config)
 {
-    grv_store_layout layout = {.chunk_rank = config->chunk.n,
+    grv_store_layout layout = {.zarr_format = config->zarr_format > 0 ? config->zarr_format + 1 : 0,
+                               .chunk_rank = config->chunk.n,
                                .shard_rank = config->shard.n,
                                .unshard = config->unshard,
                                .recode = config->compressor != KEEP_CODECS,
@@ -141,7 +146,8 @@ int grvc_store_copy(int argc, char **argv)
 int grvc_store_convert(int argc, char **argv)
 {
     grvc_session session = {.name = "grove store convert",
-                            .about = "Copies an array, or a group with everything below it, with other chunks, shards or codecs.\n"
+                            .about = "Copies an array, or a group with everything below it, as Zarr version 3 (or 2), with other chunks,\n"
+                                     "shards or codecs. "
                                      "chunk and shard are for arrays of that many axes; others in the group keep theirs.\n"
                                      "Arrays may be larger than memory. An interrupted call goes on when it is repeated.",
                             .table = &convert_table};

@@ -202,6 +202,7 @@ grv_status grvc_json_array(grvi_json_writer *w, grv_array *array, bool in_full)
 {
     const grv_array_desc *const desc = grv_array_get_desc(array);
     int64_t n_objects = 0, n_bytes = 0;
+    if (in_full) grvc_json_integer(w, "zarr_format", desc->zarr_format);
     grvc_json_text(w, "type", grv_store_type_name(desc->type));
     grvc_json_lengths(w, "shape", desc->rank, desc->shape);
     write_dimensions(w, desc);
@@ -216,7 +217,7 @@ grv_status grvc_json_array(grvi_json_writer *w, grv_array *array, bool in_full)
     grvc_json_lengths(w, desc->sharded ? "shard" : "chunk", desc->rank, desc->chunk_shape);
     if (desc->sharded) grvc_json_lengths(w, "chunk", desc->rank, desc->inner_shape);
     grvi_json_key(w, "fill");
-    grvi_fill_to_json(w, desc->type, desc->fill);
+    GRV_TRY(grvi_fill_to_json(w, (grvi_item){desc->type, desc->item_bytes}, grvi_fill_of(desc), 3));
     grvi_json_key(w, "codecs");
     grvi_json_raw(w, desc->codecs);
     return GRV_OK;

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/fs.h"
 #include "grove/core.h"
+#include "store/store_type.h"
 
 static const int64_t part_bytes = (int64_t)64 << 20;
 
@@ -33,7 +34,7 @@ static int choose_part(const grvc_slice *slice, int64_t item_bytes, int64_t *par
 
 grv_status grvc_write_raw(FILE *file, const char *name, grv_array *array, const grvc_slice *slice)
 {
-    const int64_t item_bytes = grv_store_type_bytes(grv_array_get_desc(array)->type);
+    const int64_t item_bytes = grv_array_get_desc(array)->item_bytes;
     int64_t part[GRV_STORE_MAX_RANK], at[GRV_STORE_MAX_RANK] = {0};
     void *elements = NULL;
     grv_status status = GRV_OK;
@@ -67,26 +68,6 @@ done:
     return status;
 }
 
-/* NumPy's name of a type, in the machine's byte order, which is little-endian. */
-static const char *numpy_type(grv_store_type type)
-{
-    switch (type) {
-    case GRV_STORE_BOOL: return "|b1";
-    case GRV_STORE_I8: return "|i1";
-    case GRV_STORE_I16: return "<i2";
-    case GRV_STORE_I32: return "<i4";
-    case GRV_STORE_I64: return "<i8";
-    case GRV_STORE_U8: return "|u1";
-    case GRV_STORE_U16: return "<u2";
-    case GRV_STORE_U32: return "<u4";
-    case GRV_STORE_U64: return "<u8";
-    case GRV_STORE_F16: return "<f2";
-    case GRV_STORE_F32: return "<f4";
-    case GRV_STORE_F64: return "<f8";
-    }
-    return "";
-}
-
 /* Magic, version 1.0, length of the header, header: a Python dictionary padded with blanks to a multiple of 64 bytes. */
 static grv_status write_header(FILE *file, const char *name, const grv_array_desc *desc,
                                const grvc_slice *slice)
@@ -94,8 +75,11 @@ static grv_status write_header(FILE *file, const char *name, const grv_array_des
     enum { PREFIX = 10, ALIGNMENT = 64 };
     grvi_text header = {0};
     int rank = 0;
-    grvi_text_printf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                     numpy_type(desc->type));
+    char type[GRVI_NUMPY_TEXT];
+    /* NumPy itself has no bfloat16: two bytes */
+    const grv_store_type known = desc->type == GRV_STORE_BF16 ? GRV_STORE_RAW : desc->type;
+    grvi_item_to_numpy((grvi_item){known, desc->item_bytes}, false, type);
+    grvi_text_printf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
     for (int i = 0; i < slice->rank; i++) {
         if (slice->is_dropped[i]) continue;
         grvi_text_printf(&header, rank++ > 0 ? ", %lld" : "%lld", (long long)slice->count[i]);

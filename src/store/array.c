@@ -8,7 +8,38 @@
 
 grv_array_desc grv_array_desc_default(void)
 {
-    return (grv_array_desc){.type = GRV_STORE_F32, .compressor = GRV_COMPRESSOR_ZSTD, .level = 1};
+    return (grv_array_desc){
+        .type = GRV_STORE_F32, .zarr_format = 3, .compressor = GRV_COMPRESSOR_ZSTD, .level = 1};
+}
+
+static grv_status note_number(void *has_number, const char *name, bool is_prefix)
+{
+    if (is_prefix && name[strspn(name, "0123456789")] == '\0') *(bool *)has_number = true;
+    return GRV_OK;
+}
+
+/* Version 2 had nested chunks ("0/0") before it had a member that says so: they are there if the first chunk is, or if anything
+ * below the array is a number that has something below it. */
+static grv_status find_separator(grv_array *array)
+{
+    static const int64_t first[GRVI_MAX_RANK] = {0};
+    char *const separator = &array->metadata.desc.key_separator;
+    grvi_kv *const kv = array->store->kv;
+    char key[GRVI_KEY_BYTES];
+    bool exists = false, is_nested = false;
+    GRV_TRY(grvi_array_key(array, first, key));
+    GRV_TRY(grvi_kv_exists(kv, key, &exists));
+    if (exists) return GRV_OK;
+    *separator = '/';
+    GRV_TRY(grvi_array_key(array, first, key));
+    GRV_TRY(grvi_kv_exists(kv, key, &is_nested));
+    if (!is_nested) {
+        const grv_status status = kv->class->list(kv, array->path, note_number, &is_nested);
+        /* a back end that cannot list */
+        if (status != GRV_OK && status != GRV_E_UNSUPPORTED) return status;
+    }
+    *separator = is_nested ? '/' : '.';
+    return GRV_OK;
 }
 
 /* Resolves a document into a new array object. */
@@ -29,26 +60,40 @@ static grv_status array_from_document(grv_store *store, const char *path, const 
         array->grid[i] = grvi_ceil_div(desc->shape[i], desc->chunk_shape[i]);
     GRV_CHECK_GOTO(grvi_count_elements(desc->rank, array->grid, &n_objects), GRV_E_UNSUPPORTED,
                    "'%s': more than 2^63 chunks", grvi_array_name(array));
+    if (array->metadata.has_no_separator && desc->zarr_format == 2 && desc->rank > 1)
+        GRV_TRY_GOTO(find_separator(array));
     *out = array;
 done:
     if (status != GRV_OK) grv_array_close(&array);
     return status;
 }
 
-grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
-                              grv_array **out)
+/* What is to be stored for a description, and the array as the reader will understand it. */
+static grv_status make_array(grv_store *store, const char *path, const grv_array_desc *desc,
+                             grvi_node_text *node, grv_array **array)
 {
     grv_status status = GRV_OK;
     grvi_text text = {0};
     grvi_json *document = NULL;
-    *out = NULL;
-    GRV_TRY_GOTO(grvi_store_check_new(store, path));
     GRV_TRY_GOTO(grvi_metadata_make_array(desc, &text));
-    GRV_TRY_GOTO(grvi_json_parse(text.data, text.n, path, &document));
-    GRV_TRY_GOTO(array_from_document(store, path, document, out));
+    GRV_TRY_GOTO(grvi_node_text_make(GRV_NODE_ARRAY, &text, path, node));
+    GRV_TRY_GOTO(grvi_node_text_read(node, path, &document));
+    GRV_TRY_GOTO(array_from_document(store, path, document, array));
 done:
     grvi_json_free(document);
     grvi_text_fini(&text);
+    return status;
+}
+
+grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
+                              grv_array **out)
+{
+    grvi_node_text node = {0};
+    *out = NULL;
+    grv_status status = make_array(store, path, desc, &node, out);
+    if (status == GRV_OK) status = grvi_store_check_new(store, path, node.zarr_format);
+    if (status != GRV_OK) grv_array_close(out);
+    grvi_node_text_fini(&node);
     return status;
 }
 
@@ -56,23 +101,19 @@ grv_status grv_array_create(grv_store *store, const char *path, const grv_array_
                             grv_array **out)
 {
     grv_status status = GRV_OK;
-    grvi_text text = {0};
-    grvi_json *document = NULL;
+    grvi_node_text node = {0};
     grv_array *array = NULL;
     if (out != NULL) *out = NULL;
     /* what is written is what the reader understands: the new document is resolved before it is published */
-    GRV_TRY_GOTO(grvi_metadata_make_array(desc, &text));
-    GRV_TRY_GOTO(grvi_json_parse(text.data, text.n, path, &document));
-    GRV_TRY_GOTO(array_from_document(store, path, document, &array));
-    GRV_TRY_GOTO(grvi_store_publish_node(store, path, &text));
+    GRV_TRY_GOTO(make_array(store, path, desc, &node, &array));
+    GRV_TRY_GOTO(grvi_store_publish_node(store, path, &node));
     if (out != NULL) {
         *out = array;
         array = NULL;
     }
 done:
     grv_array_close(&array);
-    grvi_json_free(document);
-    grvi_text_fini(&text);
+    grvi_node_text_fini(&node);
     return status;
 }
 
@@ -82,8 +123,8 @@ grv_status grv_array_open(grv_store *store, const char *path, grv_array **out)
     grv_node_kind kind = GRV_NODE_NONE;
     *out = NULL;
     GRV_TRY(grvi_metadata_load(store->kv, path, &document, &kind));
-    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no array '%s' (no zarr.json)",
-              path[0] != '\0' ? path : "/");
+    GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
+              "no array '%s' (neither zarr.json nor .zarray)", path[0] != '\0' ? path : "/");
     grv_status status = GRV_OK;
     GRV_CHECK_GOTO(kind == GRV_NODE_ARRAY, GRV_E_ARG, "'%s' is a group, not an array",
                    path[0] != '\0' ? path : "/");
@@ -122,7 +163,7 @@ grv_status grvi_array_key(const grv_array *array, const int64_t *position, char 
     for (int i = 0; i < m->desc.rank && n < GRVI_KEY_BYTES; i++) {
         const bool is_bare = i == 0 && m->desc.keys_v2;
         n += snprintf(key + n, (size_t)(GRVI_KEY_BYTES - n), is_bare ? "%.0s%lld" : "%.1s%lld",
-                      &m->separator, (long long)position[i]);
+                      &m->desc.key_separator, (long long)position[i]);
     }
     GRV_CHECK(n < GRVI_KEY_BYTES, GRV_E_ARG, "'%s': the key of a chunk is longer than %d bytes",
               array->path, GRVI_KEY_BYTES - 1);
@@ -164,7 +205,7 @@ grv_status grvi_array_byte_strides(const grv_array *array, const int64_t *count,
                                    const int64_t *strides, int64_t *byte_strides)
 {
     const grv_array_desc *const desc = &array->metadata.desc;
-    const int64_t item_bytes = grv_store_type_bytes(desc->type);
+    const int64_t item_bytes = desc->item_bytes;
     int64_t n_bytes = 0;
     GRV_CHECK(grvi_count_elements(desc->rank, count, &n_bytes) &&
                   grvi_mul_i64(n_bytes, item_bytes, &n_bytes),

@@ -1,15 +1,17 @@
 /* A codec chain, resolved once per array: how a chunk of elements becomes bytes, and back. Internal.
- *   elements -> (transpose) -> bytes | sharding_indexed -> byte codec -> byte codec ... -> stored bytes
- * Transposition costs nothing: regions and strides are permuted instead of data. A sharding codec holds the chain of its
+ *   elements -> (transpose) -> (filter ...) -> bytes | sharding_indexed -> byte codec -> byte codec ... -> stored bytes
+ * Transposition costs nothing: regions and strides are permuted instead of data. Filters change the elements of a dense chunk
+ * and their type. A sharding codec holds the chain of its
  * inner chunks, so chains nest. Everything here works on memory; reading parts of a shard from its file is array_read.c's. */
 #ifndef GRVI_STORE_CHAIN_H
 #define GRVI_STORE_CHAIN_H
 
 #include "store/codec.h"
+#include "store/filter.h"
 #include "store/region.h"
 #include "store/scratch.h"
 
-enum { GRVI_MAX_CODECS = 8 };
+enum { GRVI_MAX_CODECS = 8, GRVI_MAX_FILTERS = 4 };
 
 typedef struct grvi_chain grvi_chain;
 
@@ -27,13 +29,17 @@ typedef struct grvi_sharding {
 struct grvi_chain {
     int rank;
     int64_t item_bytes;
-    uint64_t fill;
+    grvi_fill fill;
     int64_t shape[GRVI_MAX_RANK]; /* of the chunk as the array sees it */
     int64_t
         stored_shape[GRVI_MAX_RANK]; /* after transposition: stored_shape[i] = shape[order[i]] */
     int order[GRVI_MAX_RANK];
     int64_t n_bytes; /* decoded; not used for shards, which may exceed memory */
+    int n_filters;
+    grvi_filter filters[GRVI_MAX_FILTERS];
+    int64_t n_filtered_bytes; /* after the filters; n_bytes if there are none */
     bool big_endian;
+    int64_t swap_bytes;      /* words of this length are reversed on their way; 1: none */
     grvi_sharding *sharding; /* NULL: the `bytes` codec */
     int n_codecs;
     grvi_codec codecs[GRVI_MAX_CODECS];
@@ -51,8 +57,8 @@ typedef struct grvi_box {
 /* What a chain needs to know besides the JSON. */
 typedef struct grvi_chain_params {
     int rank;
-    int64_t item_bytes;
-    uint64_t fill;
+    grvi_item item;
+    const uint8_t *fill; /* [item.n_bytes]; borrowed, outlives the chain */
     int64_t max_chunk_bytes;
     const char *what; /* the array's name, for messages */
 } grvi_chain_params;

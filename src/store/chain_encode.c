@@ -78,23 +78,45 @@ static grv_status assemble(const grvi_chain *chain, grvi_scratch *scratch, int d
                          chunk->data, dense_strides);
     }
     for (int i = 0; i < chain->rank; i++) first += stored_box.start[i] * dense_strides[i];
-    grvi_region_copy(chain->rank, stored_box.count, chain->item_bytes, false, input->data,
+    grvi_region_copy(chain->rank, stored_box.count, chain->item_bytes, 1, input->data,
                      stored_strides, chunk->data + first, dense_strides);
     *dense = chunk->data;
+    return GRV_OK;
+}
+
+/* Applies the filters to a dense chunk; *data: the result, in a stage of the scratch. */
+static grv_status apply_filters(const grvi_chain *chain, grvi_scratch *scratch, int depth,
+                                const uint8_t **data)
+{
+    const int64_t n = chain->n_bytes / chain->item_bytes;
+    for (int i = 0; i < chain->n_filters; i++) {
+        const grvi_filter *const filter = &chain->filters[i];
+        grvi_buffer *const stage = &scratch->stage[depth][3 + i % 2];
+        GRV_TRY(grvi_buffer_reserve(stage, n * filter->encoded.n_bytes));
+        GRV_TRY(filter->class->encode(filter, *data, n, stage->data));
+        *data = stage->data;
+    }
     return GRV_OK;
 }
 
 static grv_status encode_bytes(const grvi_chain *chain, grvi_scratch *scratch, int depth,
                                const grvi_encode_input *input, grvi_buffer *out, bool *empty)
 {
-    const bool swap = chain->big_endian && chain->item_bytes > 1;
-    const int64_t n_items = chain->n_bytes / chain->item_bytes;
-    const uint8_t *dense = NULL;
-    GRV_TRY(assemble(chain, scratch, depth, input, !swap, &dense));
-    *empty = grvi_is_all_fill(dense, n_items, chain->item_bytes, chain->fill);
+    const bool swap = chain->swap_bytes > 1, is_filtered = chain->n_filters > 0;
+    const uint8_t *data = NULL;
+    GRV_TRY(assemble(chain, scratch, depth, input, !swap || is_filtered, &data));
+    *empty =
+        grvi_is_all_fill(data, chain->n_bytes / chain->item_bytes, chain->item_bytes, chain->fill);
     if (*empty) return GRV_OK;
-    if (swap) grvi_swap_in_place(scratch->stage[depth][2].data, n_items, chain->item_bytes);
-    return apply_byte_codecs(chain, scratch, depth, dense, chain->n_bytes, out);
+    GRV_TRY(apply_filters(chain, scratch, depth, &data));
+    if (swap) {
+        /* not the caller's memory: the chunk was put together, or filtered */
+        grvi_buffer *const own = &scratch->stage[depth][is_filtered ? 4 - chain->n_filters % 2 : 2];
+        GRV_ASSERT(own->data == data);
+        grvi_swap_in_place(own->data, chain->n_filtered_bytes / chain->swap_bytes,
+                           chain->swap_bytes);
+    }
+    return apply_byte_codecs(chain, scratch, depth, data, chain->n_filtered_bytes, out);
 }
 
 /* Encoding of a shard's inner chunks, shared by the threads. */

@@ -62,18 +62,35 @@ static grv_status add_transpose(grvi_chain *chain, const codec_spec *spec, const
     return GRV_OK;
 }
 
-static grv_status read_endian(const codec_spec *spec, int64_t item_bytes, const char *what,
+static grv_status read_endian(const codec_spec *spec, int64_t swap_bytes, const char *what,
                               bool *big_endian)
 {
     const char *const endian = grvi_json_as_string(grvi_json_get(spec->configuration, "endian"));
     *big_endian = endian != NULL && strcmp(endian, "big") == 0;
-    if (endian == NULL && item_bytes == 1) return GRV_OK;
+    if (endian == NULL && swap_bytes == 1) return GRV_OK;
     GRV_CHECK(endian != NULL, GRV_E_FORMAT,
-              "'%s': codec '%s': no byte order ('endian') for elements of %lld bytes", what,
-              spec->name, (long long)item_bytes);
+              "'%s': codec '%s': no byte order ('endian') for words of %lld bytes", what,
+              spec->name, (long long)swap_bytes);
     GRV_CHECK(*big_endian || strcmp(endian, "little") == 0, GRV_E_FORMAT,
               "'%s': codec '%s': endian must be little or big, found '%.32s'", what, spec->name,
               endian);
+    return GRV_OK;
+}
+
+/* What the elements are after the filters. */
+static grvi_item stored_item(const grvi_chain *chain, const grvi_chain_params *params)
+{
+    return chain->n_filters > 0 ? chain->filters[chain->n_filters - 1].encoded : params->item;
+}
+
+static grv_status add_filter(grvi_chain *chain, const codec_spec *spec,
+                             const grvi_filter_class *class, const grvi_chain_params *params)
+{
+    GRV_CHECK(chain->n_filters < GRVI_MAX_FILTERS, GRV_E_UNSUPPORTED, "'%s': more than %d filters",
+              params->what, GRVI_MAX_FILTERS);
+    GRV_TRY(grvi_filter_parse(class, spec->configuration, stored_item(chain, params), false,
+                              params->what, &chain->filters[chain->n_filters]));
+    chain->n_filters++;
     return GRV_OK;
 }
 
@@ -81,13 +98,22 @@ static grv_status set_bytes(grvi_chain *chain, const codec_spec *spec,
                             const grvi_chain_params *params)
 {
     int64_t n = 0;
-    GRV_TRY(read_endian(spec, params->item_bytes, params->what, &chain->big_endian));
+    const grvi_item stored = stored_item(chain, params);
+    const int64_t swap_bytes = grvi_item_swap_bytes(stored);
+    GRV_TRY(read_endian(spec, swap_bytes, params->what, &chain->big_endian));
+    chain->swap_bytes = chain->big_endian ? swap_bytes : 1;
     GRV_CHECK(grvi_count_elements(chain->rank, chain->shape, &n) &&
                   grvi_mul_i64(n, chain->item_bytes, &chain->n_bytes) &&
                   chain->n_bytes <= params->max_chunk_bytes,
               GRV_E_UNSUPPORTED, "'%s': a chunk has more than %lld bytes", params->what,
               (long long)params->max_chunk_bytes);
-    chain->limit[0] = chain->n_bytes;
+    /* a number has at most eight times the bytes of another: no overflow */
+    for (int i = 0; i < chain->n_filters; i++)
+        GRV_CHECK(n * chain->filters[i].encoded.n_bytes <= params->max_chunk_bytes,
+                  GRV_E_UNSUPPORTED, "'%s': a filtered chunk has more than %lld bytes",
+                  params->what, (long long)params->max_chunk_bytes);
+    chain->n_filtered_bytes = n * stored.n_bytes;
+    chain->limit[0] = chain->n_filtered_bytes;
     return GRV_OK;
 }
 
@@ -174,7 +200,7 @@ static grv_status add_byte_codec(grvi_chain *chain, const codec_spec *spec,
               params->what, GRVI_MAX_CODECS);
     const int i = chain->n_codecs++;
     chain->codecs[i].class = class;
-    chain->codecs[i].item_bytes = chain->item_bytes;
+    chain->codecs[i].item_bytes = stored_item(chain, params).n_bytes;
     const grv_status status = class->parse(spec->configuration, &chain->codecs[i]);
     if (status != GRV_OK) GRV_FAIL(status, "'%s': %s", params->what, grvi_reason(status));
     const int64_t bound = class->bound(chain->limit[i]);
@@ -193,17 +219,22 @@ static grv_status add_codec(grvi_chain *chain, const codec_spec *spec,
                           strcmp(spec->name, "endian") == 0; /* the name before 2023 */
     const bool is_sharding = strcmp(spec->name, "sharding_indexed") == 0,
                is_transpose = strcmp(spec->name, "transpose") == 0;
-    const bool is_known =
-        is_bytes || is_sharding || is_transpose || grvi_codec_find(spec->name) != NULL;
+    const grvi_filter_class *const filter = grvi_filter_find(spec->name);
+    const bool is_known = is_bytes || is_sharding || is_transpose || filter != NULL ||
+                          grvi_codec_find(spec->name) != NULL;
     if (!is_known && !spec->must_understand) return GRV_OK;
     GRV_CHECK(is_known, GRV_E_UNSUPPORTED, "'%s': codec '%.64s' is not supported", params->what,
               spec->name);
-    const bool comes_after_bytes = !is_bytes && !is_sharding && !is_transpose;
+    const bool comes_after_bytes = !is_bytes && !is_sharding && !is_transpose && filter == NULL;
     GRV_CHECK(*has_bytes == comes_after_bytes, GRV_E_FORMAT,
-              "'%s': codec '%s' is out of order: transpose, then one of bytes and "
+              "'%s': codec '%s' is out of order: transpose and filters, then one of bytes and "
               "sharding_indexed, then compressors and checksums",
               params->what, spec->name);
+    GRV_CHECK((!is_transpose && !is_sharding) || chain->n_filters == 0, GRV_E_UNSUPPORTED,
+              "'%s': codec '%s' after '%s'", params->what, spec->name,
+              chain->n_filters > 0 ? chain->filters[0].class->name : "");
     if (is_transpose) return add_transpose(chain, spec, params->what);
+    if (filter != NULL) return add_filter(chain, spec, filter, params);
     if (comes_after_bytes) return add_byte_codec(chain, spec, params);
     *has_bytes = true;
     return is_bytes ? set_bytes(chain, spec, params) : set_sharding(chain, spec, params, depth);
@@ -220,8 +251,12 @@ static grv_status create_at(const grvi_json *codecs, const int64_t *shape,
               "'%s': codecs is missing, empty or no list", params->what);
     GRV_TRY(GRVI_CALLOC(&chain, 1));
     chain->rank = params->rank;
-    chain->item_bytes = params->item_bytes;
-    chain->fill = params->fill;
+    chain->item_bytes = params->item.n_bytes;
+    chain->swap_bytes = 1;
+    if (chain->item_bytes > (int64_t)sizeof chain->fill.bits)
+        chain->fill.bytes = params->fill;
+    else
+        memcpy(&chain->fill.bits, params->fill, (size_t)chain->item_bytes);
     for (int i = 0; i < chain->rank; i++) {
         chain->order[i] = i;
         chain->shape[i] = chain->stored_shape[i] = shape[i];

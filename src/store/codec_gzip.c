@@ -1,18 +1,27 @@
-/* `gzip` {level}: RFC 1952, one member or several in a row. */
+/* `gzip` {level}: RFC 1952, and `numcodecs.zlib` {level}: RFC 1950; one member or several in a row. */
 #include <string.h>
 
 #include <zlib.h>
 
 #include "store/codec.h"
 
-enum { GZIP_WINDOW = 15 + 16 }; /* zlib's way to ask for the gzip wrapper */
+enum {
+    ZLIB_WINDOW = 15,
+    GZIP_WINDOW = 15 + 16
+}; /* zlib's way to ask for one wrapper or the other */
 
 static const int64_t step_bytes = (int64_t)1 << 30; /* zlib counts in unsigned int */
 
+static int window_of(const grvi_codec *codec)
+{
+    return codec->class == &grvi_codec_gzip ? GZIP_WINDOW : ZLIB_WINDOW;
+}
+
 static grv_status gzip_parse(const grvi_json *configuration, grvi_codec *codec)
 {
-    int64_t level = 5;
-    GRV_TRY(grvi_codec_integer(configuration, "gzip", "level", 0, 9, &level));
+    int64_t level = codec->class == &grvi_codec_gzip ? 5 : 1;
+    GRV_TRY(grvi_codec_integer(configuration, codec->class->name, "level", Z_DEFAULT_COMPRESSION,
+                               Z_BEST_COMPRESSION, &level));
     codec->level = (int)level;
     return GRV_OK;
 }
@@ -38,9 +47,9 @@ static grv_status gzip_encode(const grvi_codec *codec, grvi_codec_state *state, 
     (void)state;
     z_stream z;
     memset(&z, 0, sizeof z);
-    GRV_CHECK(deflateInit2(&z, codec->level, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) ==
+    GRV_CHECK(deflateInit2(&z, codec->level, Z_DEFLATED, window_of(codec), 8, Z_DEFAULT_STRATEGY) ==
                   Z_OK,
-              GRV_E_NOMEM, "gzip: no memory for a compressor");
+              GRV_E_NOMEM, "%s: no memory for a compressor", codec->class->name);
     int64_t consumed = 0, produced = 0;
     int result = Z_OK;
     while (result == Z_OK) {
@@ -51,8 +60,8 @@ static grv_status gzip_encode(const grvi_codec *codec, grvi_codec_state *state, 
         produced += room - z.avail_out;
     }
     (void)deflateEnd(&z);
-    GRV_CHECK(result == Z_STREAM_END, GRV_E_IO,
-              "gzip: compressing %lld bytes failed (zlib error %d)", (long long)n_in, result);
+    GRV_CHECK(result == Z_STREAM_END, GRV_E_IO, "%s: compressing %lld bytes failed (zlib error %d)",
+              codec->class->name, (long long)n_in, result);
     *n_out = produced;
     return GRV_OK;
 }
@@ -60,12 +69,11 @@ static grv_status gzip_encode(const grvi_codec *codec, grvi_codec_state *state, 
 static grv_status gzip_decode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
                               int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
 {
-    (void)codec;
     (void)state;
     z_stream z;
     memset(&z, 0, sizeof z);
-    GRV_CHECK(inflateInit2(&z, GZIP_WINDOW) == Z_OK, GRV_E_NOMEM,
-              "gzip: no memory for a decompressor");
+    GRV_CHECK(inflateInit2(&z, window_of(codec)) == Z_OK, GRV_E_NOMEM,
+              "%s: no memory for a decompressor", codec->class->name);
     int64_t consumed = 0, produced = 0;
     int result = Z_OK;
     while (result == Z_OK) {
@@ -79,11 +87,14 @@ static grv_status gzip_decode(const grvi_codec *codec, grvi_codec_state *state, 
     }
     (void)inflateEnd(&z);
     GRV_CHECK(result == Z_STREAM_END, GRV_E_FORMAT,
-              "gzip: broken after %lld of %lld bytes, %lld decoded into at most %lld",
-              (long long)consumed, (long long)n_in, (long long)produced, (long long)capacity);
+              "%s: broken after %lld of %lld bytes, %lld decoded into at most %lld",
+              codec->class->name, (long long)consumed, (long long)n_in, (long long)produced,
+              (long long)capacity);
     *n_out = produced;
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_gzip = {"gzip",      gzip_parse,  gzip_bound,
-                                          gzip_encode, gzip_decode, NULL};
+const grvi_codec_class grvi_codec_gzip = {"gzip",      gzip_parse, gzip_bound, gzip_encode,
+                                          gzip_decode, NULL,       NULL};
+const grvi_codec_class grvi_codec_zlib = {"numcodecs.zlib", gzip_parse, gzip_bound, gzip_encode,
+                                          gzip_decode,      NULL,       NULL};

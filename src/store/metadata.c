@@ -1,5 +1,4 @@
-/* Zarr v3 metadata documents. The reader refuses what it does not understand, by name; the writer makes documents that
- * every v3 reader takes: object-form codecs, explicit key encoding, endian always, index checksum at the end. */
+/* Documents of nodes: finding and resolving them. What is not understood is refused, by name. */
 #include <string.h>
 
 #include "core/alloc.h"
@@ -9,29 +8,11 @@
 
 static const int64_t max_document_bytes = (int64_t)64 << 20;
 
-static grv_status key_of(const char *path, const char *name, grvi_text *key)
+grv_status grvi_metadata_key(const char *path, const char *name, grvi_text *key)
 {
     key->n = 0;
     grvi_text_printf(key, path[0] != '\0' ? "%s/%s" : "%s%s", path, name);
     return grvi_text_status(key);
-}
-
-static grv_status refuse_v2(grvi_kv *kv, const char *path)
-{
-    static const char *const names[] = {".zarray", ".zgroup"};
-    grv_status status = GRV_OK;
-    grvi_text key = {0};
-    for (int i = 0; i < 2; i++) {
-        bool exists = false;
-        GRV_TRY_GOTO(key_of(path, names[i], &key));
-        GRV_TRY_GOTO(grvi_kv_exists(kv, key.data, &exists));
-        GRV_CHECK_GOTO(!exists, GRV_E_UNSUPPORTED,
-                       "'%s' is Zarr version 2 (%s); only version 3 (zarr.json) is read",
-                       path[0] != '\0' ? path : "/", names[i]);
-    }
-done:
-    grvi_text_fini(&key);
-    return status;
 }
 
 static grv_status kind_of(const grvi_json *document, const char *path, grv_node_kind *kind)
@@ -50,32 +31,73 @@ static grv_status kind_of(const grvi_json *document, const char *path, grv_node_
     return GRV_OK;
 }
 
-grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **document,
-                              grv_node_kind *kind)
+/* The JSON under a path's name; NULL if there is none. */
+static grv_status load_json(grvi_kv *kv, const char *path, const char *name, grvi_json **json)
 {
     grv_status status = GRV_OK;
     grvi_text key = {0};
     char *text = NULL;
     int64_t n = 0;
-    *document = NULL;
-    *kind = GRV_NODE_NONE;
-    if (path[0] != '\0') GRV_TRY(grvi_kv_check_key(path));
-    GRV_TRY_GOTO(key_of(path, "zarr.json", &key));
+    *json = NULL;
+    GRV_TRY_GOTO(grvi_metadata_key(path, name, &key));
     GRV_TRY_GOTO(grvi_kv_get(kv, key.data, max_document_bytes, &text, &n));
-    if (text == NULL) {
-        GRV_TRY_GOTO(refuse_v2(kv, path));
-        goto done;
-    }
-    GRV_TRY_GOTO(grvi_json_parse(text, n, key.data, document));
-    GRV_TRY_GOTO(kind_of(*document, path, kind));
+    if (text != NULL) GRV_TRY_GOTO(grvi_json_parse(text, n, key.data, json));
 done:
     grv_free(text);
     grvi_text_fini(&key);
+    return status;
+}
+
+/* The node of version 2 at a path, in the words of version 3. */
+static grv_status load_v2(grvi_kv *kv, const char *path, grvi_json **document, grv_node_kind *kind)
+{
+    grv_status status = GRV_OK;
+    grvi_json *node = NULL, *attributes = NULL;
+    const char *const what = path[0] != '\0' ? path : "/";
+    *kind = GRV_NODE_ARRAY;
+    GRV_TRY_GOTO(load_json(kv, path, ".zarray", &node));
+    if (node == NULL) {
+        *kind = GRV_NODE_GROUP;
+        GRV_TRY_GOTO(load_json(kv, path, ".zgroup", &node));
+    }
+    if (node == NULL) {
+        *kind = GRV_NODE_NONE;
+        goto done;
+    }
+    GRV_TRY_GOTO(load_json(kv, path, ".zattrs", &attributes));
+    GRV_TRY_GOTO(grvi_v2_read_node(*kind, node, attributes, what, document));
+done:
+    grvi_json_free(attributes);
+    grvi_json_free(node);
+    return status;
+}
+
+grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **document,
+                              grv_node_kind *kind)
+{
+    grv_status status = GRV_OK;
+    *document = NULL;
+    *kind = GRV_NODE_NONE;
+    if (path[0] != '\0') GRV_TRY(grvi_kv_check_key(path));
+    GRV_TRY_GOTO(load_json(kv, path, "zarr.json", document));
+    if (*document != NULL)
+        GRV_TRY_GOTO(kind_of(*document, path, kind));
+    else
+        GRV_TRY_GOTO(load_v2(kv, path, document, kind));
+done:
     if (status != GRV_OK) {
         grvi_json_free(*document);
         *document = NULL;
+        *kind = GRV_NODE_NONE;
     }
     return status;
+}
+
+int grvi_metadata_version(const grvi_json *document)
+{
+    int64_t version = 3;
+    (void)grvi_json_as_i64(grvi_json_get(document, "zarr_format"), &version);
+    return (int)version;
 }
 
 static grv_status keep_string(grvi_metadata *m, const char *text, const char **kept)
@@ -99,13 +121,16 @@ static grv_status read_lengths(const grvi_json *list, const char *what, const ch
     return GRV_OK;
 }
 
-static grv_status read_type(const grvi_json *node, const char *what, grv_store_type *type)
+static grv_status read_fill(const grvi_json *document, const char *what, grvi_item item,
+                            grvi_metadata *m)
 {
-    const char *name = grvi_json_as_string(node);
-    if (name == NULL) name = grvi_json_as_string(grvi_json_get(node, "name"));
-    GRV_CHECK(name != NULL, GRV_E_FORMAT, "'%s': data_type is missing", what);
-    GRV_CHECK(grvi_store_type_from_name(name, type), GRV_E_UNSUPPORTED,
-              "'%s': data type '%.64s' is not supported", what, name);
+    GRV_CHECK(grvi_json_has(document, "fill_value"), GRV_E_FORMAT, "'%s': fill_value is missing",
+              what);
+    GRV_TRY(GRVI_ALLOC(&m->fill, item.n_bytes));
+    GRV_TRY(grvi_fill_from_json(grvi_json_get(document, "fill_value"), item, what, m->fill));
+    if (item.n_bytes > (int64_t)sizeof m->desc.fill) m->desc.fill_bytes = m->fill;
+    memcpy(&m->desc.fill, m->fill,
+           (size_t)grvi_min_i64(item.n_bytes, (int64_t)sizeof m->desc.fill));
     return GRV_OK;
 }
 
@@ -134,7 +159,8 @@ static grv_status read_key_encoding(const grvi_json *node, const char *what, grv
                                                          : "/";
     GRV_CHECK(separator != NULL && (strcmp(separator, ".") == 0 || strcmp(separator, "/") == 0),
               GRV_E_FORMAT, "'%s': chunk key separator must be '.' or '/'", what);
-    m->separator = separator[0];
+    m->desc.key_separator = separator[0];
+    m->has_no_separator = separator_node == NULL;
     return GRV_OK;
 }
 
@@ -193,6 +219,7 @@ grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what
     memset(m, 0, sizeof *m);
     grv_array_desc *const desc = &m->desc;
     *desc = grv_array_desc_default();
+    desc->zarr_format = grvi_metadata_version(document);
     const grvi_json *const shape = grvi_json_get(document, "shape");
     GRV_TRY_GOTO(grvi_json_for_each(document, check_member, (void *)(uintptr_t)what));
     GRV_CHECK_GOTO(grvi_json_kind_of(shape) == GRVI_JSON_ARRAY, GRV_E_FORMAT,
@@ -202,17 +229,16 @@ grv_status grvi_metadata_parse_array(const grvi_json *document, const char *what
                    (long long)grvi_json_length(shape), GRVI_MAX_RANK);
     desc->rank = (int)grvi_json_length(shape);
     GRV_TRY_GOTO(read_lengths(shape, what, "shape", desc->rank, 0, desc->shape));
-    GRV_TRY_GOTO(read_type(grvi_json_get(document, "data_type"), what, &desc->type));
+    grvi_item item;
+    GRV_TRY_GOTO(grvi_item_from_json(grvi_json_get(document, "data_type"), what, &item));
+    desc->type = item.type;
+    desc->item_bytes = item.n_bytes;
     GRV_TRY_GOTO(
         read_grid(grvi_json_get(document, "chunk_grid"), what, desc->rank, desc->chunk_shape));
     GRV_TRY_GOTO(read_key_encoding(grvi_json_get(document, "chunk_key_encoding"), what, m));
-    GRV_CHECK_GOTO(grvi_json_has(document, "fill_value"), GRV_E_FORMAT,
-                   "'%s': fill_value is missing", what);
-    GRV_TRY_GOTO(
-        grvi_fill_from_json(grvi_json_get(document, "fill_value"), desc->type, what, &desc->fill));
+    GRV_TRY_GOTO(read_fill(document, what, item, m));
     GRV_TRY_GOTO(read_dimension_names(grvi_json_get(document, "dimension_names"), what, m));
-    const grvi_chain_params params = {desc->rank, grv_store_type_bytes(desc->type), desc->fill,
-                                      max_chunk_bytes, what};
+    const grvi_chain_params params = {desc->rank, item, m->fill, max_chunk_bytes, what};
     GRV_TRY_GOTO(grvi_chain_create(grvi_json_get(document, "codecs"), desc->chunk_shape, &params,
                                    &m->chain));
     describe_sharding(m);
@@ -230,233 +256,6 @@ void grvi_metadata_fini(grvi_metadata *m)
     grvi_chain_destroy(&m->chain);
     for (int i = 0; i < m->n_strings; i++) grv_free(m->strings[i]);
     grv_free(m->strings);
+    grv_free(m->fill);
     memset(m, 0, sizeof *m);
-}
-
-static void write_lengths(grvi_json_writer *w, const char *key, int rank, const int64_t *lengths)
-{
-    grvi_json_key(w, key);
-    grvi_json_begin_array(w);
-    for (int i = 0; i < rank; i++) grvi_json_i64(w, lengths[i]);
-    grvi_json_end_array(w);
-}
-
-/* {"name": name, "configuration": { ... the caller goes on, and ends both */
-static void begin_extension(grvi_json_writer *w, const char *name)
-{
-    grvi_json_begin_object(w);
-    grvi_json_key(w, "name");
-    grvi_json_string(w, name);
-    grvi_json_key(w, "configuration");
-    grvi_json_begin_object(w);
-}
-
-static void end_extension(grvi_json_writer *w)
-{
-    grvi_json_end_object(w);
-    grvi_json_end_object(w);
-}
-
-static void write_bytes_codec(grvi_json_writer *w, bool big_endian)
-{
-    begin_extension(w, "bytes");
-    grvi_json_key(w, "endian");
-    grvi_json_string(w, big_endian ? "big" : "little");
-    end_extension(w);
-}
-
-static void write_crc32c(grvi_json_writer *w)
-{
-    grvi_json_begin_object(w);
-    grvi_json_key(w, "name");
-    grvi_json_string(w, "crc32c");
-    grvi_json_end_object(w);
-}
-
-static void write_blosc(grvi_json_writer *w, const grv_array_desc *desc)
-{
-    const int64_t item_bytes = grv_store_type_bytes(desc->type);
-    begin_extension(w, "blosc");
-    grvi_json_key(w, "typesize");
-    grvi_json_i64(w, item_bytes);
-    grvi_json_key(w, "cname");
-    grvi_json_string(w, desc->compressor == GRV_COMPRESSOR_BLOSC_LZ4 ? "lz4" : "zstd");
-    grvi_json_key(w, "clevel");
-    grvi_json_i64(w, desc->level);
-    grvi_json_key(w, "shuffle");
-    grvi_json_string(w, item_bytes > 1 ? "shuffle" : "bitshuffle");
-    grvi_json_key(w, "blocksize");
-    grvi_json_i64(w, 0);
-    end_extension(w);
-}
-
-static void write_compressor(grvi_json_writer *w, const grv_array_desc *desc)
-{
-    switch (desc->compressor) {
-    case GRV_COMPRESSOR_NONE: break;
-    case GRV_COMPRESSOR_ZSTD:
-        begin_extension(w, "zstd");
-        grvi_json_key(w, "level");
-        grvi_json_i64(w, desc->level);
-        grvi_json_key(w, "checksum");
-        grvi_json_bool(w, false);
-        end_extension(w);
-        break;
-    case GRV_COMPRESSOR_BLOSC_LZ4:
-    case GRV_COMPRESSOR_BLOSC_ZSTD: write_blosc(w, desc); break;
-    case GRV_COMPRESSOR_GZIP:
-        begin_extension(w, "gzip");
-        grvi_json_key(w, "level");
-        grvi_json_i64(w, desc->level);
-        end_extension(w);
-        break;
-    }
-}
-
-static void write_chunk_codecs(grvi_json_writer *w, const grv_array_desc *desc)
-{
-    grvi_json_begin_array(w);
-    write_bytes_codec(w, desc->big_endian);
-    write_compressor(w, desc);
-    if (desc->checksum) write_crc32c(w);
-    grvi_json_end_array(w);
-}
-
-static void write_codecs(grvi_json_writer *w, const grv_array_desc *desc)
-{
-    if (desc->codecs != NULL) {
-        grvi_json_raw(w, desc->codecs);
-        return;
-    }
-    if (!desc->sharded) {
-        write_chunk_codecs(w, desc);
-        return;
-    }
-    grvi_json_begin_array(w);
-    begin_extension(w, "sharding_indexed");
-    write_lengths(w, "chunk_shape", desc->rank, desc->inner_shape);
-    grvi_json_key(w, "codecs");
-    write_chunk_codecs(w, desc);
-    grvi_json_key(w, "index_codecs");
-    grvi_json_begin_array(w);
-    write_bytes_codec(w, false);
-    write_crc32c(w);
-    grvi_json_end_array(w);
-    grvi_json_key(w, "index_location");
-    grvi_json_string(w, "end");
-    end_extension(w);
-    grvi_json_end_array(w);
-}
-
-static void write_dimension_names(grvi_json_writer *w, const grv_array_desc *desc)
-{
-    bool any = false;
-    for (int i = 0; i < desc->rank; i++) any = any || desc->dimension_names[i] != NULL;
-    if (!any) return;
-    grvi_json_key(w, "dimension_names");
-    grvi_json_begin_array(w);
-    for (int i = 0; i < desc->rank; i++) {
-        if (desc->dimension_names[i] != NULL)
-            grvi_json_string(w, desc->dimension_names[i]);
-        else
-            grvi_json_null(w);
-    }
-    grvi_json_end_array(w);
-}
-
-static void begin_document(grvi_json_writer *w, const char *node_type)
-{
-    grvi_json_begin_object(w);
-    grvi_json_key(w, "zarr_format");
-    grvi_json_i64(w, 3);
-    grvi_json_key(w, "node_type");
-    grvi_json_string(w, node_type);
-}
-
-static grv_status end_document(grvi_json_writer *w, const char *attributes)
-{
-    if (attributes != NULL) {
-        GRV_TRY(grvi_metadata_check_attributes(attributes));
-        grvi_json_key(w, "attributes");
-        grvi_json_raw(w, attributes);
-    }
-    grvi_json_end_object(w);
-    grvi_text_append(w->out, "\n");
-    return grvi_text_status(w->out);
-}
-
-grv_status grvi_metadata_make_array(const grv_array_desc *desc, grvi_text *out)
-{
-    grvi_json_writer w = {.out = out, .pretty = true};
-    GRV_CHECK(desc->rank >= 0 && desc->rank <= GRVI_MAX_RANK, GRV_E_ARG,
-              "an array has 0 to %d axes, %d asked for", GRVI_MAX_RANK, desc->rank);
-    GRV_CHECK(grv_store_type_bytes(desc->type) > 0, GRV_E_ARG, "no such element type: %d",
-              (int)desc->type);
-    begin_document(&w, "array");
-    write_lengths(&w, "shape", desc->rank, desc->shape);
-    grvi_json_key(&w, "data_type");
-    grvi_json_string(&w, grv_store_type_name(desc->type));
-    grvi_json_key(&w, "chunk_grid");
-    begin_extension(&w, "regular");
-    write_lengths(&w, "chunk_shape", desc->rank, desc->chunk_shape);
-    end_extension(&w);
-    grvi_json_key(&w, "chunk_key_encoding");
-    begin_extension(&w, desc->keys_v2 ? "v2" : "default");
-    grvi_json_key(&w, "separator");
-    grvi_json_string(&w, desc->keys_v2 ? "." : "/");
-    end_extension(&w);
-    grvi_json_key(&w, "fill_value");
-    grvi_fill_to_json(&w, desc->type, desc->fill);
-    grvi_json_key(&w, "codecs");
-    write_codecs(&w, desc);
-    write_dimension_names(&w, desc);
-    return end_document(&w, desc->attributes);
-}
-
-grv_status grvi_metadata_make_group(const char *attributes, grvi_text *out)
-{
-    grvi_json_writer w = {.out = out, .pretty = true};
-    begin_document(&w, "group");
-    return end_document(&w, attributes);
-}
-
-grv_status grvi_metadata_check_attributes(const char *attributes)
-{
-    grvi_json *root = NULL;
-    GRV_TRY(grvi_json_parse(attributes, (int64_t)strlen(attributes), "attributes", &root));
-    const bool is_object = grvi_json_kind_of(root) == GRVI_JSON_OBJECT;
-    grvi_json_free(root);
-    GRV_CHECK(is_object, GRV_E_FORMAT, "attributes must be a JSON object");
-    return GRV_OK;
-}
-
-typedef struct member_copy {
-    grvi_json_writer w;
-    bool replace_attributes;
-    grvi_text value;
-} member_copy;
-
-static grv_status copy_member(void *argument, const char *key, grvi_json *value)
-{
-    member_copy *const copy = argument;
-    if (strcmp(key, "consolidated_metadata") == 0 ||
-        (copy->replace_attributes && strcmp(key, "attributes") == 0))
-        return GRV_OK;
-    copy->value.n = 0;
-    grvi_json_print(value, &copy->value);
-    GRV_TRY(grvi_text_status(&copy->value));
-    grvi_json_key(&copy->w, key);
-    grvi_json_raw(&copy->w, copy->value.data);
-    return GRV_OK;
-}
-
-grv_status grvi_metadata_change(const grvi_json *document, const char *attributes, grvi_text *out)
-{
-    member_copy copy = {.w = {.out = out, .pretty = true},
-                        .replace_attributes = attributes != NULL};
-    grvi_json_begin_object(&copy.w);
-    grv_status status = grvi_json_for_each(document, copy_member, &copy);
-    grvi_text_fini(&copy.value);
-    if (status == GRV_OK) status = end_document(&copy.w, attributes);
-    return status;
 }

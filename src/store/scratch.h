@@ -10,22 +10,12 @@
 
 enum { GRVI_MAX_DEPTH = 4 }; /* nesting of shards */
 
-/* Growing bytes. */
-typedef struct grvi_buffer {
-    uint8_t *data;
-    int64_t n, capacity;
-} grvi_buffer;
-
-/* Room for at least `capacity` bytes; contents are kept. Grows by half at least. */
-grv_status grvi_buffer_reserve(grvi_buffer *buffer, int64_t capacity) GRV_MUST_CHECK;
-grv_status grvi_buffer_append(grvi_buffer *buffer, const void *data, int64_t n) GRV_MUST_CHECK;
-void grvi_buffer_fini(grvi_buffer *buffer);
-
 typedef struct grvi_scratch {
     grvi_codec_state codecs;
     grvi_buffer encoded; /* what was read, or what will be published */
-    grvi_buffer stage[GRVI_MAX_DEPTH]
-                     [3]; /* between codecs, per level of nesting: two in turn, and a dense chunk */
+    grvi_buffer stage
+        [GRVI_MAX_DEPTH]
+        [5]; /* per level of nesting: two in turn between codecs, a dense chunk, two in turn between filters */
     grvi_buffer entries[GRVI_MAX_DEPTH][2]; /* shard indices: old and new */
     grvi_buffer plan[3];                    /* array_read.c: objects, pieces, runs */
     int64_t bytes_decoded;                  /* counted here, collected by the caller */

@@ -41,9 +41,10 @@ static grv_status check_entry(const grvi_sharding *sharding, int64_t n_shard, in
 grv_status grvi_shard_index_decode(const grvi_sharding *sharding, const uint8_t *encoded,
                                    int64_t n_shard, grvi_shard_entry *entries)
 {
+    const grvi_codec checksum = {.class = &grvi_codec_crc32c};
     int64_t n = sharding->index_bytes;
     for (int i = 0; i < sharding->n_index_checksums; i++) {
-        const grv_status status = grvi_codec_crc32c.check(encoded, n, &n);
+        const grv_status status = grvi_codec_crc32c.check(&checksum, encoded, n, &encoded, &n);
         if (status != GRV_OK) GRV_FAIL(status, "shard index: %s", grvi_reason(status));
     }
     GRV_ASSERT(n == ENTRY_BYTES * sharding->n_inner);

@@ -14,7 +14,8 @@ grv_store_params grv_store_params_default(void)
                               .index_cache_bytes = (int64_t)64 << 20,
                               .max_chunk_bytes = INT32_MAX,
                               .http_retries = 4,
-                              .http_timeout_s = 30.0};
+                              .http_timeout_s = 30.0,
+                              .zarr_format = 3};
 }
 
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
@@ -23,6 +24,8 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     grv_store *store = NULL;
     *out = NULL;
     GRV_CHECK(location != NULL, GRV_E_ARG, "no location of the store given");
+    GRV_CHECK(params == NULL || params->zarr_format == 2 || params->zarr_format == 3, GRV_E_ARG,
+              "Zarr version 2 or 3 expected, %d asked for", params->zarr_format);
     GRV_TRY(GRVI_CALLOC(&store, 1));
     store->params = params != NULL ? *params : grv_store_params_default();
     grvi_scratch_pool_init(&store->scratches);
@@ -106,56 +109,136 @@ grv_status grv_store_node(grv_store *store, const char *path, grv_node_kind *kin
     return GRV_OK;
 }
 
-static grv_status put_document(grv_store *store, const char *path, const grvi_text *document)
+static grv_status put_text(grv_store *store, const char *path, const char *name,
+                           const grvi_text *text)
 {
     grv_status status = GRV_OK;
     grvi_text key = {0};
-    grvi_text_printf(&key, path[0] != '\0' ? "%s/zarr.json" : "%szarr.json", path);
-    GRV_TRY_GOTO(grvi_text_status(&key));
-    GRV_TRY_GOTO(store->kv->class->put(store->kv, key.data, document->data, document->n));
+    GRV_TRY_GOTO(grvi_metadata_key(path, name, &key));
+    GRV_TRY_GOTO(text->n > 0 ? store->kv->class->put(store->kv, key.data, text->data, text->n)
+                             : store->kv->class->remove(store->kv, key.data));
 done:
     grvi_text_fini(&key);
     return status;
 }
 
+/* The document comes last: it is what makes the node. */
+static grv_status put_node(grv_store *store, const char *path, const grvi_node_text *node)
+{
+    if (node->zarr_format == 3) return put_text(store, path, "zarr.json", &node->document);
+    GRV_TRY(put_text(store, path, ".zattrs", &node->attributes));
+    return put_text(store, path, node->kind == GRV_NODE_ARRAY ? ".zarray" : ".zgroup",
+                    &node->document);
+}
+
+static grv_status put_group(grv_store *store, const char *path, int zarr_format)
+{
+    grv_status status = GRV_OK;
+    grvi_text text = {0};
+    grvi_node_text node = {0};
+    GRV_TRY_GOTO(grvi_metadata_make_group(zarr_format, NULL, &text));
+    GRV_TRY_GOTO(grvi_node_text_make(GRV_NODE_GROUP, &text, path, &node));
+    GRV_TRY_GOTO(put_node(store, path, &node));
+done:
+    grvi_node_text_fini(&node);
+    grvi_text_fini(&text);
+    return status;
+}
+
+/* A consolidated copy of what is below a group is out of date once something below changes. */
+static grv_status drop_consolidated(grv_store *store, const char *path, const grvi_json *document)
+{
+    grv_status status = GRV_OK;
+    grvi_text text = {0};
+    if (grvi_metadata_version(document) == 2) return put_text(store, path, ".zmetadata", &text);
+    if (!grvi_json_has(document, "consolidated_metadata")) return GRV_OK;
+    GRV_TRY_GOTO(grvi_metadata_change(document, NULL, &text));
+    GRV_TRY_GOTO(put_text(store, path, "zarr.json", &text));
+done:
+    grvi_text_fini(&text);
+    return status;
+}
+
+/* Can a node of this version be made below what is at a path? */
+static grv_status check_group(const char *path, grv_node_kind kind, const grvi_json *document,
+                              int zarr_format)
+{
+    const char *const name = path[0] != '\0' ? path : "/";
+    GRV_CHECK(kind != GRV_NODE_ARRAY, GRV_E_EXISTS, "'%s' is an array and cannot have children",
+              name);
+    GRV_CHECK(
+        grvi_metadata_version(document) == zarr_format, GRV_E_UNSUPPORTED,
+        "'%s' is a group of Zarr version %d, and so must all be below it; version %d asked for",
+        name, grvi_metadata_version(document), zarr_format);
+    return GRV_OK;
+}
+
 /* The group at a path exists afterwards, and carries no consolidated copy that would be out of date. */
-static grv_status ensure_group(grv_store *store, const char *path)
+static grv_status ensure_group(grv_store *store, const char *path, int zarr_format)
 {
     grv_status status = GRV_OK;
     grvi_json *document = NULL;
-    grvi_text text = {0};
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY_GOTO(grvi_metadata_load(store->kv, path, &document, &kind));
-    GRV_CHECK_GOTO(kind != GRV_NODE_ARRAY, GRV_E_EXISTS,
-                   "'%s' is an array and cannot have children", path);
-    if (kind == GRV_NODE_GROUP && !grvi_json_has(document, "consolidated_metadata")) goto done;
-    if (kind == GRV_NODE_GROUP)
-        GRV_TRY_GOTO(grvi_metadata_change(document, NULL, &text));
-    else
-        GRV_TRY_GOTO(grvi_metadata_make_group(NULL, &text));
-    GRV_TRY_GOTO(put_document(store, path, &text));
+    if (kind == GRV_NODE_NONE) return put_group(store, path, zarr_format);
+    GRV_TRY_GOTO(check_group(path, kind, document, zarr_format));
+    GRV_TRY_GOTO(drop_consolidated(store, path, document));
 done:
-    grvi_text_fini(&text);
     grvi_json_free(document);
     return status;
 }
 
-/* ensure_group for all groups above a path, from the top. */
-static grv_status ensure_parents(grv_store *store, const char *path)
+/* Calls visit for all groups above a path, from the top; stops at the first that does not return GRV_OK. */
+typedef grv_status visit_parent(grv_store *store, const char *path, int *zarr_format);
+
+static grv_status for_each_parent(grv_store *store, const char *path, visit_parent *visit,
+                                  int *zarr_format)
 {
     grv_status status = GRV_OK;
     char *copy = NULL;
     if (path[0] == '\0') return GRV_OK;
-    GRV_TRY_GOTO(ensure_group(store, ""));
+    GRV_TRY_GOTO(visit(store, "", zarr_format));
     GRV_TRY_GOTO(grvi_strdup(path, &copy));
     for (char *slash = strchr(copy, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        GRV_TRY_GOTO(ensure_group(store, copy));
+        GRV_TRY_GOTO(visit(store, copy, zarr_format));
         *slash = '/';
     }
 done:
     grv_free(copy);
     return status;
+}
+
+static grv_status ensure_parent(grv_store *store, const char *path, int *zarr_format)
+{
+    return ensure_group(store, path, *zarr_format);
+}
+
+static grv_status check_parent(grv_store *store, const char *path, int *zarr_format)
+{
+    grvi_json *document = NULL;
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY(grvi_metadata_load(store->kv, path, &document, &kind));
+    const grv_status status =
+        kind == GRV_NODE_NONE ? GRV_OK : check_group(path, kind, document, *zarr_format);
+    grvi_json_free(document);
+    return status;
+}
+
+/* ensure_group for all groups above a path. */
+static grv_status ensure_parents(grv_store *store, const char *path, int zarr_format)
+{
+    return for_each_parent(store, path, ensure_parent, &zarr_format);
+}
+
+static grv_status note_version(grv_store *store, const char *path, int *zarr_format)
+{
+    grvi_json *document = NULL;
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY(grvi_metadata_load(store->kv, path, &document, &kind));
+    if (kind != GRV_NODE_NONE) *zarr_format = grvi_metadata_version(document);
+    grvi_json_free(document);
+    return GRV_OK;
 }
 
 /* Names that the specification reserves. */
@@ -168,14 +251,16 @@ static grv_status check_names(const char *path)
     for (const char *name = path; name != NULL;
          name = strchr(name, '/') != NULL ? strchr(name, '/') + 1 : NULL) {
         const size_t n = strcspn(name, "/");
-        GRV_CHECK(strncmp(name, "__", 2) != 0 && !(n == 9 && strncmp(name, "zarr.json", 9) == 0),
+        GRV_CHECK(strncmp(name, "__", 2) != 0 && strncmp(name, ".z", 2) != 0 &&
+                      !(n == 9 && strncmp(name, "zarr.json", 9) == 0),
                   GRV_E_ARG,
-                  "name '%s': a part that starts with '__' or is 'zarr.json' is reserved", path);
+                  "name '%s': a part that starts with '__' or '.z' or is 'zarr.json' is reserved",
+                  path);
     }
     return GRV_OK;
 }
 
-grv_status grvi_store_check_new(grv_store *store, const char *path)
+grv_status grvi_store_check_new(grv_store *store, const char *path, int zarr_format)
 {
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY(grvi_store_check_writable(store));
@@ -183,21 +268,29 @@ grv_status grvi_store_check_new(grv_store *store, const char *path)
     GRV_TRY(grv_store_node(store, path, &kind));
     GRV_CHECK(kind == GRV_NODE_NONE, GRV_E_EXISTS, "%s '%s'",
               kind == GRV_NODE_ARRAY ? "array" : "group", path);
-    return GRV_OK;
+    return for_each_parent(store, path, check_parent, &zarr_format);
 }
 
-grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_text *document)
+grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_node_text *node)
 {
-    GRV_TRY(grvi_store_check_new(store, path));
-    GRV_TRY(ensure_parents(store, path));
-    return put_document(store, path, document);
+    GRV_TRY(grvi_store_check_new(store, path, node->zarr_format));
+    GRV_TRY(ensure_parents(store, path, node->zarr_format));
+    return put_node(store, path, node);
 }
 
 grv_status grv_group_create(grv_store *store, const char *path, const char *attributes)
 {
+    grv_status status = GRV_OK;
     grvi_text document = {0};
-    grv_status status = grvi_metadata_make_group(attributes, &document);
-    if (status == GRV_OK) status = grvi_store_publish_node(store, path, &document);
+    grvi_node_text node = {0};
+    int zarr_format = store->params.zarr_format;
+    GRV_TRY_GOTO(check_names(path));
+    GRV_TRY_GOTO(for_each_parent(store, path, note_version, &zarr_format));
+    GRV_TRY_GOTO(grvi_metadata_make_group(zarr_format, attributes, &document));
+    GRV_TRY_GOTO(grvi_node_text_make(GRV_NODE_GROUP, &document, path, &node));
+    GRV_TRY_GOTO(grvi_store_publish_node(store, path, &node));
+done:
+    grvi_node_text_fini(&node);
     grvi_text_fini(&document);
     return status;
 }
@@ -206,7 +299,8 @@ static grv_status load_existing(grv_store *store, const char *path, grvi_json **
                                 grv_node_kind *kind)
 {
     GRV_TRY(grvi_metadata_load(store->kv, path, document, kind));
-    GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND, "no group or array '%s' (no zarr.json)",
+    GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
+              "no group or array '%s' (neither zarr.json nor .zarray or .zgroup)",
               path[0] != '\0' ? path : "/");
     return GRV_OK;
 }
@@ -233,6 +327,22 @@ done:
     return status;
 }
 
+static grv_status set_v2_attributes(grv_store *store, const char *path, const grvi_json *document,
+                                    const char *attributes)
+{
+    grv_status status = GRV_OK;
+    grvi_json *parsed = NULL;
+    grvi_text text = {0};
+    GRV_TRY_GOTO(grvi_metadata_check_attributes(attributes));
+    GRV_TRY_GOTO(grvi_json_parse(attributes, (int64_t)strlen(attributes), "attributes", &parsed));
+    GRV_TRY_GOTO(grvi_v2_make_attributes(document, parsed, path, &text));
+    GRV_TRY_GOTO(put_text(store, path, ".zattrs", &text));
+done:
+    grvi_text_fini(&text);
+    grvi_json_free(parsed);
+    return status;
+}
+
 grv_status grv_attributes_set(grv_store *store, const char *path, const char *attributes)
 {
     grv_status status = GRV_OK;
@@ -241,9 +351,15 @@ grv_status grv_attributes_set(grv_store *store, const char *path, const char *at
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY(grvi_store_check_writable(store));
     GRV_TRY(load_existing(store, path, &document, &kind));
-    GRV_TRY_GOTO(grvi_metadata_change(document, attributes, &text));
-    GRV_TRY_GOTO(ensure_parents(store, path));
-    GRV_TRY_GOTO(put_document(store, path, &text));
+    const int zarr_format = grvi_metadata_version(document);
+    GRV_TRY_GOTO(ensure_parents(store, path, zarr_format));
+    if (zarr_format == 2) {
+        GRV_TRY_GOTO(drop_consolidated(store, path, document));
+        GRV_TRY_GOTO(set_v2_attributes(store, path, document, attributes));
+    } else {
+        GRV_TRY_GOTO(grvi_metadata_change(document, attributes, &text));
+        GRV_TRY_GOTO(put_text(store, path, "zarr.json", &text));
+    }
 done:
     grvi_text_fini(&text);
     grvi_json_free(document);

@@ -99,7 +99,7 @@ static bool parse_key(const grv_array *array, const char *key, int64_t *position
     const char *p = key;
     if (!desc->keys_v2) p += *p == 'c' ? 1 : 0;
     for (int i = 0; i < desc->rank; i++) {
-        if (i > 0 || !desc->keys_v2) p += *p == array->metadata.separator ? 1 : 0;
+        if (i > 0 || !desc->keys_v2) p += *p == desc->key_separator ? 1 : 0;
         int64_t n = 0;
         for (; *p >= '0' && *p <= '9' && n < GRVI_MAX_LENGTH; p++) n = 10 * n + (*p - '0');
         position[i] = n;

@@ -13,6 +13,7 @@
 #include "grove/core.h"
 #include "store/copy_blocks.h"
 #include "store/store_tools_impl.h"
+#include "store/store_type.h"
 
 static const double record_interval_s = 2;
 static const int64_t max_record_bytes = (int64_t)64 << 20;
@@ -63,21 +64,24 @@ static void write_text(grvi_json_writer *w, const char *key, const char *text)
 }
 
 /* What is to be the same when a copy goes on: where it is from, and the array as it will be read. */
-static void write_description(grvi_json_writer *w, const array_copy *c)
+static grv_status write_description(grvi_json_writer *w, const array_copy *c)
 {
     const char *const source = c->copier->params->source_name;
     const grv_array_desc *const d = &c->to->metadata.desc;
     write_text(w, "source", source != NULL ? source : "");
+    grvi_json_key(w, "zarr_format");
+    grvi_json_i64(w, d->zarr_format);
     write_text(w, "type", grv_store_type_name(d->type));
     write_lengths(w, "shape", d->rank, d->shape);
     write_lengths(w, d->sharded ? "shard" : "chunk", d->rank, d->chunk_shape);
     if (d->sharded) write_lengths(w, "chunk", d->rank, d->inner_shape);
     grvi_json_key(w, "fill");
-    grvi_json_u64(w, d->fill);
+    GRV_TRY(grvi_fill_to_json(w, (grvi_item){d->type, d->item_bytes}, grvi_fill_of(d), 3));
     grvi_json_key(w, "codecs");
     grvi_json_raw(w, d->codecs);
     grvi_json_key(w, "attributes");
     grvi_json_raw(w, c->attributes);
+    return GRV_OK;
 }
 
 static grv_status put_record(copier *c, const char *path, const grvi_text *members)
@@ -129,7 +133,7 @@ static grv_status publish_progress(array_copy *c)
     grvi_text text = {0};
     grvi_json_writer w = {.out = &text, .pretty = true};
     grvi_json_begin_object(&w);
-    write_description(&w, c);
+    GRV_TRY_GOTO(write_description(&w, c));
     write_lengths(&w, "step", c->desc.rank, c->block);
     grvi_json_key(&w, "steps_done");
     grvi_json_i64(&w, c->n_done);
@@ -176,7 +180,7 @@ static grv_status compare_record(const array_copy *c, const grvi_json *found)
     grvi_json_writer w = {.out = &text};
     record_comparison comparison = {found, grvi_array_name(c->to)};
     grvi_json_begin_object(&w);
-    write_description(&w, c);
+    GRV_TRY_GOTO(write_description(&w, c));
     grvi_json_end_object(&w);
     GRV_TRY_GOTO(grvi_text_status(&text));
     GRV_TRY_GOTO(grvi_json_parse(text.data, text.n, "description", &wanted));
@@ -307,14 +311,49 @@ done:
 
 /* ---- one array ---- */
 
+static bool is_same_codec(const grvi_codec *a, const grvi_codec *b)
+{
+    return a->class == b->class && a->level == b->level && a->shuffle == b->shuffle &&
+           a->item_bytes == b->item_bytes && a->block_bytes == b->block_bytes &&
+           a->checksum == b->checksum && a->at_start == b->at_start &&
+           strcmp(a->compressor, b->compressor) == 0;
+}
+
+static bool is_same_filter(const grvi_filter *a, const grvi_filter *b)
+{
+    return a->class == b->class && a->encoded.type == b->encoded.type &&
+           a->encoded.n_bytes == b->encoded.n_bytes && a->scale == b->scale &&
+           a->offset == b->offset && a->keep_bits == b->keep_bits;
+}
+
+/* Chains as they were resolved, since the versions have different words for the same. */
+static bool is_same_chain(const grvi_chain *a, const grvi_chain *b)
+{
+    if (a->n_filters != b->n_filters || a->n_codecs != b->n_codecs ||
+        (a->sharding == NULL) != (b->sharding == NULL) || a->big_endian != b->big_endian ||
+        a->swap_bytes != b->swap_bytes || memcmp(a->order, b->order, sizeof a->order) != 0 ||
+        memcmp(a->shape, b->shape, sizeof a->shape) != 0)
+        return false;
+    for (int i = 0; i < a->n_filters; i++) {
+        if (!is_same_filter(&a->filters[i], &b->filters[i])) return false;
+    }
+    for (int i = 0; i < a->n_codecs; i++) {
+        if (!is_same_codec(&a->codecs[i], &b->codecs[i])) return false;
+    }
+    const grvi_sharding *const p = a->sharding, *const q = b->sharding;
+    return p == NULL ||
+           (p->index_at_start == q->index_at_start && p->index_big_endian == q->index_big_endian &&
+            p->n_index_checksums == q->n_index_checksums && is_same_chain(p->inner, q->inner));
+}
+
 /* Do the same bytes mean the same elements in both? */
 static bool is_same_coding(const grv_array *a, const grv_array *b)
 {
     const grv_array_desc *const p = &a->metadata.desc, *const q = &b->metadata.desc;
-    return p->type == q->type && p->fill == q->fill &&
-           a->metadata.chain->item_bytes == b->metadata.chain->item_bytes &&
+    return p->type == q->type && p->item_bytes == q->item_bytes &&
+           memcmp(grvi_fill_of(p), grvi_fill_of(q), (size_t)p->item_bytes) == 0 &&
            memcmp(p->chunk_shape, q->chunk_shape, sizeof p->chunk_shape) == 0 &&
-           strcmp(p->codecs, q->codecs) == 0;
+           is_same_chain(a->metadata.chain, b->metadata.chain);
 }
 
 static grv_status choose_steps(array_copy *c)
@@ -427,11 +466,41 @@ static grv_status clean_array(array_copy *c)
     return c->copier->target->kv->class->list(c->copier->target->kv, c->path, clean_tree, &walk);
 }
 
+/* The node's own document, with what grove does not know in it, but without the consolidated copy. */
+static grv_status publish_document(copier *c, const char *from_path, const char *to_path)
+{
+    grv_status status = GRV_OK;
+    grvi_json *document = NULL;
+    grvi_text text = {0};
+    grvi_node_text node = {0};
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY_GOTO(grvi_metadata_load(c->source->kv, from_path, &document, &kind));
+    GRV_TRY_GOTO(grvi_metadata_change(document, NULL, &text));
+    GRV_TRY_GOTO(grvi_node_text_make(kind, &text, to_path, &node));
+    GRV_TRY_GOTO(grvi_store_publish_node(c->target, to_path, &node));
+done:
+    grvi_node_text_fini(&node);
+    grvi_text_fini(&text);
+    grvi_json_free(document);
+    return status;
+}
+
+/* Is the new array described by the document of the old one? */
+static bool is_as_it_was(const array_copy *c)
+{
+    const grv_array_desc *const p = &c->from->metadata.desc, *const q = &c->to->metadata.desc;
+    return p->zarr_format == q->zarr_format && p->keys_v2 == q->keys_v2 &&
+           p->key_separator == q->key_separator && is_same_coding(c->from, c->to);
+}
+
 static grv_status publish_array(array_copy *c, bool resumed)
 {
     if (resumed) GRV_TRY(clean_array(c));
     GRV_TRY(grv_store_commit(c->copier->target));
-    GRV_TRY(grv_array_create(c->copier->target, c->path, &c->desc, NULL));
+    if (is_as_it_was(c))
+        GRV_TRY(publish_document(c->copier, c->from->path, c->path));
+    else
+        GRV_TRY(grv_array_create(c->copier->target, c->path, &c->desc, NULL));
     return remove_record(c->copier, c->path);
 }
 
@@ -496,22 +565,37 @@ done:
 
 /* ---- the tree ---- */
 
-static grv_status copy_group(copier *c, const char *from_path, const char *to_path)
+/* A group of another version keeps its attributes only: that is all that version 2 has. */
+static grv_status convert_group(copier *c, const char *from_path, const char *to_path)
 {
     grv_status status = GRV_OK;
-    grvi_json *document = NULL;
+    char *attributes = NULL;
     grvi_text text = {0};
+    grvi_node_text node = {0};
+    GRV_TRY_GOTO(grv_attributes_get(c->source, from_path, &attributes));
+    GRV_TRY_GOTO(grvi_metadata_make_group(c->params->layout.zarr_format, attributes, &text));
+    GRV_TRY_GOTO(grvi_node_text_make(GRV_NODE_GROUP, &text, to_path, &node));
+    GRV_TRY_GOTO(grvi_store_publish_node(c->target, to_path, &node));
+done:
+    grvi_node_text_fini(&node);
+    grvi_text_fini(&text);
+    grv_free(attributes);
+    return status;
+}
+
+static grv_status copy_group(copier *c, const char *from_path, const char *to_path)
+{
+    const int wanted = c->params->layout.zarr_format;
+    grvi_json *document = NULL;
     grv_node_kind kind = GRV_NODE_NONE, there = GRV_NODE_NONE;
     c->report.n_groups++;
     GRV_TRY(grv_store_node(c->target, to_path, &there));
     if (there == GRV_NODE_GROUP) return GRV_OK; /* an earlier call made it */
-    GRV_TRY_GOTO(grvi_metadata_load(c->source->kv, from_path, &document, &kind));
-    GRV_TRY_GOTO(grvi_metadata_change(document, NULL, &text)); /* without the consolidated copy */
-    GRV_TRY_GOTO(grvi_store_publish_node(c->target, to_path, &text));
-done:
-    grvi_text_fini(&text);
+    GRV_TRY(grvi_metadata_load(c->source->kv, from_path, &document, &kind));
+    const bool is_kept = wanted == 0 || wanted == grvi_metadata_version(document);
     grvi_json_free(document);
-    return status;
+    return is_kept ? publish_document(c, from_path, to_path)
+                   : convert_group(c, from_path, to_path);
 }
 
 static grv_status copy_node(copier *c, const grvi_tree_node *node)
@@ -561,15 +645,10 @@ static grv_status check_target(copier *c)
 {
     grv_status status = GRV_OK;
     grvi_json *record = NULL;
-    grv_node_kind kind = GRV_NODE_NONE;
     const char *const name = c->params->source_name != NULL ? c->params->source_name : "";
     GRV_TRY(grvi_store_check_writable(c->target));
     GRV_TRY_GOTO(load_record(c, c->target_path, &record));
-    GRV_TRY_GOTO(grv_store_node(c->target, c->target_path, &kind));
-    GRV_CHECK_GOTO(record != NULL || kind == GRV_NODE_NONE, GRV_E_EXISTS,
-                   "'%s%s%s' is there already", c->target->location,
-                   c->target_path[0] != '\0' ? "/" : "", c->target_path);
-    if (record == NULL) goto done;
+    if (record == NULL) return grvi_check_absent(c->target, c->target_path);
     GRV_CHECK_GOTO(c->params->resume, GRV_E_EXISTS,
                    "an unfinished copy stands at '%s'; it is not to go on (resume)",
                    c->target->location);

@@ -59,10 +59,11 @@ void grvi_array_object_part(const grv_array *array, const int64_t *position, con
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch);
 /* Writing allowed? */
 grv_status grvi_store_check_writable(const grv_store *store) GRV_MUST_CHECK;
-/* May a new node be published at a path: writable store, good name, nothing there? */
-grv_status grvi_store_check_new(grv_store *store, const char *path) GRV_MUST_CHECK;
-/* Publishes a new node's document at a path; makes absent groups above it, drops consolidated copies there. GRV_E_EXISTS if a node is there. */
+/* May a new node of this version be published at a path: writable store, good name, nothing there, groups of this version above? */
+grv_status grvi_store_check_new(grv_store *store, const char *path,
+                                int zarr_format) GRV_MUST_CHECK;
+/* Publishes a new node at a path; makes absent groups above it, drops consolidated copies there. GRV_E_EXISTS if a node is there. */
 grv_status grvi_store_publish_node(grv_store *store, const char *path,
-                                   const grvi_text *document) GRV_MUST_CHECK;
+                                   const grvi_node_text *node) GRV_MUST_CHECK;
 
 #endif

@@ -90,6 +90,11 @@ grv_status grvi_layout_apply(const grv_store_layout *layout, const grv_array *so
     const bool new_chunk = layout->chunk_rank == old->rank && old->rank > 0,
                new_shard = layout->shard_rank == old->rank && old->rank > 0;
     *desc = *old;
+    if (layout->zarr_format != 0 && layout->zarr_format != old->zarr_format) {
+        desc->zarr_format = layout->zarr_format;
+        desc->keys_v2 = layout->zarr_format == 2;
+        desc->key_separator = '\0';
+    }
     GRV_CHECK(!is_alone || layout->chunk_rank == 0 || new_chunk, GRV_E_ARG,
               "chunk: %d lengths given, '%s' has %d axes", layout->chunk_rank, what, old->rank);
     GRV_CHECK(!is_alone || layout->shard_rank == 0 || new_shard, GRV_E_ARG,

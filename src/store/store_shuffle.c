@@ -195,7 +195,7 @@ done:
 
 static grv_status prepare_targets(shuffler *s)
 {
-    GRV_TRY(grvi_store_check_new(s->target, s->target_path));
+    GRV_TRY(grvi_check_absent(s->target, s->target_path));
     GRV_TRY(search_below(s->target, s->target_path));
     for (int i = 0; i < s->n_arrays; i++) {
         tandem_array *const a = &s->arrays[i];

@@ -72,6 +72,15 @@ grv_status grvi_tree_list(grv_store *store, const char *path, grvi_tree *tree)
     return GRV_OK;
 }
 
+grv_status grvi_check_absent(grv_store *store, const char *path)
+{
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY(grv_store_node(store, path, &kind));
+    GRV_CHECK(kind == GRV_NODE_NONE, GRV_E_EXISTS, "'%s%s%s' is there already", store->location,
+              path[0] != '\0' ? "/" : "", path);
+    return GRV_OK;
+}
+
 void grvi_tree_fini(grvi_tree *tree)
 {
     for (int64_t i = 0; i < tree->n; i++) grv_free(tree->nodes[i].path);

@@ -26,6 +26,9 @@ typedef struct grvi_tree {
 grv_status grvi_tree_list(grv_store *store, const char *path, grvi_tree *tree) GRV_MUST_CHECK;
 void grvi_tree_fini(grvi_tree *tree);
 
+/* GRV_E_EXISTS if a node is at the path. */
+grv_status grvi_check_absent(grv_store *store, const char *path) GRV_MUST_CHECK;
+
 /* Description of a new array by a layout and what it is made from (its strings stay in use). codecs: empty, holds the codec list
  * of the description if one is made. is_alone: a layout of another rank is an error, not ignored. */
 grv_status grvi_layout_apply(const grv_store_layout *layout, const grv_array *source, bool is_alone,

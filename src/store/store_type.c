@@ -1,6 +1,4 @@
-/* Element types and fill values. A fill value is kept as its bit pattern in the low bytes of a word, as it lies in memory. */
-#include <ctype.h>
-#include <errno.h>
+/* Element types: their names in both versions of the format, and 16-bit floating-point numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,17 +6,25 @@
 
 #include "store/store_type.h"
 
-typedef struct type_info {
+/* NumPy's letter of each type, as in the type strings of version 2; 0: NumPy has no such type */
+static const char numpy_kinds[] = {
+    [GRV_STORE_BOOL] = 'b',  [GRV_STORE_I8] = 'i',  [GRV_STORE_I16] = 'i',  [GRV_STORE_I32] = 'i',
+    [GRV_STORE_I64] = 'i',   [GRV_STORE_U8] = 'u',  [GRV_STORE_U16] = 'u',  [GRV_STORE_U32] = 'u',
+    [GRV_STORE_U64] = 'u',   [GRV_STORE_F16] = 'f', [GRV_STORE_F32] = 'f',  [GRV_STORE_F64] = 'f',
+    [GRV_STORE_BF16] = 0,    [GRV_STORE_C64] = 'c', [GRV_STORE_C128] = 'c', [GRV_STORE_RAW] = 'V',
+    [GRV_STORE_BYTES] = 'S', [GRV_STORE_UCS4] = 'U'};
+
+static const struct {
     const char *name;
     int64_t n_bytes;
-} type_info;
-
-static const type_info types[] = {
+} types[] = {
 #define TYPE_INFO(name, text, bytes) [name] = {text, bytes},
     GRV_STORE_TYPE_LIST(TYPE_INFO)
 #undef TYPE_INFO
 };
 enum { N_TYPES = sizeof types / sizeof types[0] };
+
+static const int64_t character_bytes = 4; /* of GRV_STORE_UCS4 */
 
 const char *grv_store_type_name(grv_store_type type)
 {
@@ -29,216 +35,175 @@ int64_t grv_store_type_bytes(grv_store_type type)
     return (int)type >= 0 && (int)type < N_TYPES ? types[type].n_bytes : 0;
 }
 
-bool grvi_store_type_from_name(const char *name, grv_store_type *type)
+bool grvi_item_is_good(grvi_item item)
 {
+    if ((int)item.type < 0 || (int)item.type >= N_TYPES) return false;
+    const int64_t n = types[item.type].n_bytes;
+    return n > 0 ? item.n_bytes == n
+                 : item.n_bytes > 0 && item.n_bytes <= GRVI_MAX_ITEM_BYTES &&
+                       (item.type != GRV_STORE_UCS4 || item.n_bytes % character_bytes == 0);
+}
+
+int64_t grvi_item_swap_bytes(grvi_item item)
+{
+    switch (item.type) {
+    case GRV_STORE_C64:
+    case GRV_STORE_C128: return item.n_bytes / 2;
+    case GRV_STORE_UCS4: return character_bytes;
+    case GRV_STORE_RAW:
+    case GRV_STORE_BYTES: return 1;
+    default: return item.n_bytes;
+    }
+}
+
+static grv_status check_length(int64_t n_bytes, const char *what, const char *name)
+{
+    GRV_CHECK(n_bytes >= 1 && n_bytes <= GRVI_MAX_ITEM_BYTES, GRV_E_UNSUPPORTED,
+              "'%s': data type '%.64s': an element must have 1 to %lld bytes", what, name,
+              (long long)GRVI_MAX_ITEM_BYTES);
+    return GRV_OK;
+}
+
+/* Digits up to the end of the text (or of `n` characters); -1 if there is anything else, or too much. */
+static int64_t length_from_text(const char *text)
+{
+    const size_t n = strspn(text, "0123456789");
+    return n == 0 || n > 9 || text[n] != '\0' ? -1 : strtol(text, NULL, 10);
+}
+
+grv_status grvi_item_from_json(const grvi_json *node, const char *what, grvi_item *item)
+{
+    const char *name = grvi_json_as_string(node);
+    if (name == NULL) name = grvi_json_as_string(grvi_json_get(node, "name"));
+    GRV_CHECK(name != NULL, GRV_E_FORMAT, "'%s': data_type is missing", what);
+    if (name[0] == 'r' && name[1] != '\0' && name[strspn(name + 1, "0123456789") + 1] == '\0') {
+        const int64_t n_bits = length_from_text(name + 1);
+        GRV_CHECK(n_bits % 8 == 0, GRV_E_FORMAT,
+                  "'%s': data type '%.64s': the number of bits must be a multiple of 8", what,
+                  name);
+        *item = (grvi_item){GRV_STORE_RAW, n_bits / 8};
+        return check_length(item->n_bytes, what, name);
+    }
     for (int i = 0; i < N_TYPES; i++) {
         if (strcmp(types[i].name, name) != 0) continue;
-        *type = (grv_store_type)i;
-        return true;
+        *item = (grvi_item){(grv_store_type)i, types[i].n_bytes};
+        if (item->n_bytes > 0) return GRV_OK;
+        const grvi_json *const length =
+            grvi_json_get(grvi_json_get(node, "configuration"), "length_bytes");
+        GRV_CHECK(grvi_json_as_i64(length, &item->n_bytes), GRV_E_FORMAT,
+                  "'%s': data type '%s' without length_bytes", what, name);
+        GRV_CHECK(item->type != GRV_STORE_UCS4 || item->n_bytes % character_bytes == 0,
+                  GRV_E_FORMAT, "'%s': data type '%s': length_bytes must be a multiple of 4", what,
+                  name);
+        return check_length(item->n_bytes, what, name);
     }
-    return false;
+    GRV_FAIL(GRV_E_UNSUPPORTED, "'%s': data type '%.64s' is not supported", what, name);
 }
 
-static bool is_float(grv_store_type type)
+void grvi_item_to_json(grvi_json_writer *w, grvi_item item)
 {
-    return type == GRV_STORE_F16 || type == GRV_STORE_F32 || type == GRV_STORE_F64;
-}
-static bool is_signed(grv_store_type type)
-{
-    return type >= GRV_STORE_I8 && type <= GRV_STORE_I64;
+    char text[24];
+    if (item.type == GRV_STORE_RAW) {
+        (void)snprintf(text, sizeof text, "r%lld", (long long)(8 * item.n_bytes));
+        grvi_json_string(w, text);
+    } else if (grv_store_type_bytes(item.type) > 0) {
+        grvi_json_string(w, grv_store_type_name(item.type));
+    } else {
+        grvi_json_begin_object(w);
+        grvi_json_key(w, "name");
+        grvi_json_string(w, grv_store_type_name(item.type));
+        grvi_json_key(w, "configuration");
+        grvi_json_begin_object(w);
+        grvi_json_key(w, "length_bytes");
+        grvi_json_i64(w, item.n_bytes);
+        grvi_json_end_object(w);
+        grvi_json_end_object(w);
+    }
 }
 
-uint16_t grvi_half_from_double(double value)
+grv_status grvi_item_from_numpy(const char *text, const char *what, grvi_item *item,
+                                bool *big_endian)
 {
-    const unsigned sign = signbit(value) ? 0x8000U : 0U;
+    GRV_CHECK(text != NULL, GRV_E_UNSUPPORTED,
+              "'%s': dtype is no type string; structured types are not supported", what);
+    *big_endian = text[0] == '>';
+    for (int i = 0; i < N_TYPES; i++) {
+        /* NumPy takes the long names too; bfloat16 has no other */
+        if (types[i].n_bytes == 0 || strcmp(text, types[i].name) != 0) continue;
+        *item = (grvi_item){(grv_store_type)i, types[i].n_bytes};
+        return GRV_OK;
+    }
+    const char *const kind = text + (text[0] != '\0' && strchr("<>|=", text[0]) != NULL);
+    const int64_t length = kind[0] != '\0' ? length_from_text(kind + 1) : -1;
+    for (int i = 0; i < N_TYPES && length >= 0; i++) {
+        if (kind[0] != numpy_kinds[i]) continue;
+        const int64_t n_bytes = i == GRV_STORE_UCS4 ? character_bytes * length : length;
+        if (types[i].n_bytes != 0 && types[i].n_bytes != n_bytes) continue;
+        *item = (grvi_item){(grv_store_type)i, n_bytes};
+        GRV_CHECK(text[0] != '|' || grvi_item_swap_bytes(*item) == 1, GRV_E_FORMAT,
+                  "'%s': data type '%.64s' has no byte order", what, text);
+        return check_length(n_bytes, what, text);
+    }
+    GRV_FAIL(GRV_E_UNSUPPORTED, "'%s': data type '%.64s' is not supported", what, text);
+}
+
+void grvi_item_to_numpy(grvi_item item, bool big_endian, char text[GRVI_NUMPY_TEXT])
+{
+    const char order = grvi_item_swap_bytes(item) == 1 ? '|' : big_endian ? '>' : '<';
+    const int64_t n = item.type == GRV_STORE_UCS4 ? item.n_bytes / character_bytes : item.n_bytes;
+    if (item.type == GRV_STORE_BF16)
+        (void)snprintf(text, GRVI_NUMPY_TEXT, "%s", grv_store_type_name(item.type));
+    else
+        (void)snprintf(text, GRVI_NUMPY_TEXT, "%c%c%lld", order, numpy_kinds[item.type],
+                       (long long)n);
+}
+
+/* ---- floating-point numbers of 16 bits: sign, exponent, `m` bits of mantissa ---- */
+
+static uint16_t small_from_double(double value, int m, int bias)
+{
+    const unsigned sign = signbit(value) ? 0x8000U : 0U, infinity = (2U * (unsigned)bias + 1) << m;
     const double a = fabs(value);
-    if (isnan(value)) return 0x7e00;
+    if (isnan(value)) return (uint16_t)(infinity | 1U << (m - 1));
     if (!(a > 0)) return (uint16_t)sign;
-    if (a >= 65520.0)
-        return (uint16_t)(sign | 0x7c00U); /* half way above the largest finite value */
+    if (isinf(value)) return (uint16_t)(sign | infinity);
     int exponent = 0;
     (void)frexp(a, &exponent);
-    exponent = exponent < -13 ? -13 : exponent; /* below 2^-14: subnormal, one spacing */
+    exponent = exponent < 2 - bias ? 2 - bias : exponent; /* below: subnormal, one spacing */
     /* in units of the last place; rint rounds to even, and a carry moves into the exponent as it should */
-    const unsigned units = (unsigned)rint(ldexp(a, 11 - exponent));
-    const unsigned base = (unsigned)(exponent + 13) << 10;
-    return (uint16_t)(sign | (base + units));
+    const unsigned units = (unsigned)rint(ldexp(a, m + 1 - exponent));
+    const unsigned bits = ((unsigned)(exponent + bias - 2) << m) + units;
+    return (uint16_t)(sign | (bits < infinity ? bits : infinity));
 }
 
-double grvi_half_to_double(uint16_t bits)
+static double small_to_double(uint16_t bits, int m, int bias)
 {
-    const int exponent = (bits >> 10) & 0x1f, mantissa = bits & 0x3ff;
+    const int exponent = (bits & 0x7fff) >> m, mantissa = bits & ((1 << m) - 1);
     double value = 0;
-    if (exponent == 0x1f)
+    if (exponent == 2 * bias + 1)
         value = mantissa != 0 ? (double)NAN : (double)INFINITY;
     else if (exponent == 0)
-        value = ldexp(mantissa, -24);
+        value = ldexp(mantissa, 1 - bias - m);
     else
-        value = ldexp(mantissa + 1024, exponent - 25);
+        value = ldexp(mantissa + (1 << m), exponent - bias - m);
     return (bits & 0x8000) != 0 ? -value : value;
 }
 
-static uint64_t float_bits(grv_store_type type, double value)
-{
-    uint64_t bits = 0;
-    if (type == GRV_STORE_F16) return grvi_half_from_double(value);
-    if (type == GRV_STORE_F32) {
-        const float narrow = (float)value;
-        memcpy(&bits, &narrow, sizeof narrow);
-    } else {
-        memcpy(&bits, &value, sizeof value);
-    }
-    return bits;
-}
+enum { HALF_MANTISSA = 10, HALF_BIAS = 15, BFLOAT_MANTISSA = 7, BFLOAT_BIAS = 127 };
 
-static double float_value(grv_store_type type, uint64_t bits)
+uint16_t grvi_half_from_double(double value)
 {
-    float narrow = 0;
-    double value = 0;
-    if (type == GRV_STORE_F16) return grvi_half_to_double((uint16_t)bits);
-    if (type == GRV_STORE_F32) {
-        memcpy(&narrow, &bits, sizeof narrow);
-        return (double)narrow;
-    }
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return small_from_double(value, HALF_MANTISSA, HALF_BIAS);
 }
-
-/* the NaN that the string "NaN" stands for: sign 0, top mantissa bit 1, the rest 0 */
-static uint64_t canonical_nan(grv_store_type type)
+double grvi_half_to_double(uint16_t bits)
 {
-    return type == GRV_STORE_F16   ? 0x7e00U
-           : type == GRV_STORE_F32 ? 0x7fc00000U
-                                   : 0x7ff8000000000000U;
+    return small_to_double(bits, HALF_MANTISSA, HALF_BIAS);
 }
-
-/* "0x" and exactly two digits a byte: the bit pattern, most significant first, whatever the byte order of the file */
-static bool hex_bits(const char *text, int64_t n_bytes, uint64_t *fill)
+uint16_t grvi_bfloat_from_double(double value)
 {
-    if (text[0] != '0' || text[1] != 'x' || (int64_t)strlen(text) != 2 + 2 * n_bytes) return false;
-    for (const char *p = text + 2; *p != '\0'; p++) {
-        if (!isxdigit((unsigned char)*p)) return false;
-    }
-    *fill = strtoull(text + 2, NULL, 16);
-    return true;
+    return small_from_double(value, BFLOAT_MANTISSA, BFLOAT_BIAS);
 }
-
-static bool float_from_json(const grvi_json *node, grv_store_type type, uint64_t *fill)
+double grvi_bfloat_to_double(uint16_t bits)
 {
-    double value = 0;
-    const char *const text = grvi_json_as_string(node);
-    if (node == NULL) {
-        *fill = canonical_nan(type);
-        return true;
-    }
-    if (text != NULL) {
-        char *end = NULL;
-        if (hex_bits(text, grv_store_type_bytes(type), fill)) return true;
-        if (strcmp(text, "Infinity") == 0)
-            value = (double)INFINITY;
-        else if (strcmp(text, "-Infinity") == 0)
-            value = -(double)INFINITY;
-        else if (strcmp(text, "NaN") == 0)
-            value = (double)NAN;
-        else if (strspn(text, "+-.0123456789eE") != strlen(text) || text[0] == '\0')
-            return false;
-        else {
-            value = strtod(text, &end);
-            if (*end != '\0') return false;
-        }
-    } else if (!grvi_json_as_double(node, &value)) {
-        return false;
-    }
-    *fill = isnan(value) ? canonical_nan(type) : float_bits(type, value);
-    return true;
-}
-
-static bool integer_from_text(const char *text, bool with_sign, int64_t *value_signed,
-                              uint64_t *value_unsigned)
-{
-    char *end = NULL;
-    const size_t n_sign = text[0] == '-';
-    size_t n = n_sign + strspn(text + n_sign, "0123456789");
-    if (n == n_sign) return false;
-    errno = 0;
-    if (with_sign)
-        *value_signed = strtoll(text, &end, 10);
-    else if (n_sign != 0)
-        return false;
-    else
-        *value_unsigned = strtoull(text, &end, 10);
-    if (text[n] == '.') n += 1 + strspn(text + n + 1, "0");
-    return errno == 0 && text[n] == '\0';
-}
-
-static bool integer_from_json(const grvi_json *node, grv_store_type type, uint64_t *fill)
-{
-    const int64_t n_bits = 8 * grv_store_type_bytes(type);
-    const char *const text = grvi_json_as_string(node);
-    const bool with_sign = is_signed(type);
-    int64_t s = 0;
-    uint64_t u = 0;
-    double d = 0;
-    if (text != NULL) {
-        if (!integer_from_text(text, with_sign, &s, &u)) return false;
-    } else if (grvi_json_kind_of(node) == GRVI_JSON_NUMBER) {
-        if (!grvi_json_as_double(node, &d) || !(fabs(d) <= 9007199254740992.0) || floor(d) < d)
-            return false;
-        if (d < 0 && !with_sign) return false;
-        s = (int64_t)d;
-        u = (uint64_t)s;
-    } else if (with_sign ? !grvi_json_as_i64(node, &s) : !grvi_json_as_u64(node, &u)) {
-        return false;
-    }
-    if (with_sign) {
-        const int64_t limit = (int64_t)(((uint64_t)1 << (n_bits - 1)) - 1);
-        *fill = (uint64_t)s & (UINT64_MAX >> (64 - n_bits));
-        return s >= -limit - 1 && s <= limit;
-    }
-    *fill = u;
-    return u <= UINT64_MAX >> (64 - n_bits);
-}
-
-grv_status grvi_fill_from_json(const grvi_json *node, grv_store_type type, const char *what,
-                               uint64_t *fill)
-{
-    bool truth = false, good = false;
-    *fill = 0;
-    if (is_float(type)) {
-        good = float_from_json(node, type, fill);
-    } else if (type == GRV_STORE_BOOL) {
-        good = grvi_json_as_bool(node, &truth);
-        *fill = truth;
-    } else {
-        good = integer_from_json(node, type, fill);
-    }
-    if (good) return GRV_OK;
-    grvi_text shown = {0};
-    grvi_json_print(node, &shown);
-    const grv_status status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__,
-                                        "'%s': fill_value of a %s expected, %.200s found", what,
-                                        grv_store_type_name(type), grvi_text_get(&shown));
-    grvi_text_fini(&shown);
-    return status;
-}
-
-void grvi_fill_to_json(grvi_json_writer *writer, grv_store_type type, uint64_t fill)
-{
-    const int64_t n_bytes = grv_store_type_bytes(type);
-    if (type == GRV_STORE_BOOL) {
-        grvi_json_bool(writer, fill != 0);
-    } else if (is_float(type)) {
-        const double value = float_value(type, fill);
-        char text[24];
-        (void)snprintf(text, sizeof text, "0x%0*llx", (int)(2 * n_bytes), (unsigned long long)fill);
-        if (isnan(value) && fill != canonical_nan(type))
-            grvi_json_string(writer, text);
-        else
-            grvi_json_double(writer, value);
-    } else if (is_signed(type)) {
-        const int64_t unused = 64 - 8 * n_bytes;
-        grvi_json_i64(writer, (int64_t)(fill << unused) >> unused);
-    } else {
-        grvi_json_u64(writer, fill);
-    }
+    return small_to_double(bits, BFLOAT_MANTISSA, BFLOAT_BIAS);
 }

@@ -29,8 +29,12 @@ static const char *const lists[N_CHAINS] = {
 static grv_status make_chain(int number, grvi_chain **chain)
 {
     static const int64_t shape[] = {ROWS, COLUMNS};
-    const grvi_chain_params params = {
-        .rank = 2, .item_bytes = 4, .fill = 9, .max_chunk_bytes = 1 << 20, .what = "fuzz"};
+    static const uint8_t fill[4] = {9};
+    const grvi_chain_params params = {.rank = 2,
+                                      .item = {GRV_STORE_I32, 4},
+                                      .fill = fill,
+                                      .max_chunk_bytes = 1 << 20,
+                                      .what = "fuzz"};
     grvi_json *codecs = NULL;
     GRV_TRY(grvi_json_parse(lists[number], (int64_t)strlen(lists[number]), "codecs", &codecs));
     const grv_status status = grvi_chain_create(codecs, shape, &params, chain);

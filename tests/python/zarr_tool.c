@@ -28,7 +28,8 @@ static int parse_list(char *text, int64_t *out)
 
 static size_t n_bytes_of(const grv_array_desc *desc)
 {
-    size_t n = (size_t)grv_store_type_bytes(desc->type);
+    const int64_t fixed = grv_store_type_bytes(desc->type);
+    size_t n = (size_t)(fixed > 0 ? fixed : desc->item_bytes);
     for (int i = 0; i < desc->rank; i++) n *= (size_t)desc->shape[i];
     return n;
 }
@@ -54,7 +55,7 @@ static void dump(const char *folder, const char *name, const char *path)
 static grv_store_type type_of(const char *name)
 {
     int type = GRV_STORE_BOOL;
-    while (type < GRV_STORE_F64 && strcmp(grv_store_type_name((grv_store_type)type), name) != 0)
+    while (type < GRV_STORE_UCS4 && strcmp(grv_store_type_name((grv_store_type)type), name) != 0)
         type++;
     return (grv_store_type)type;
 }

@@ -56,7 +56,7 @@ static void test_arrays(void **state)
         if (status != GRV_OK) fail_msg("%s: %s", table[i].path, grv_error_message());
         const grv_array_desc *const desc = grv_array_get_desc(array);
         const int64_t zero[GRV_STORE_MAX_RANK] = {0};
-        int64_t n_bytes = grv_store_type_bytes(desc->type);
+        int64_t n_bytes = desc->item_bytes;
         for (int axis = 0; axis < desc->rank; axis++) n_bytes *= desc->shape[axis];
         uint8_t *const data = malloc((size_t)n_bytes);
         assert_non_null(data);
@@ -94,10 +94,21 @@ static void test_groups(void **state)
     assert_ok(grv_attributes_get(store, "zarrs/hierarchy.zarr/a/foo", &attributes));
     assert_true(attributes[0] == '{' && strlen(attributes) > 2);
     grv_free(attributes);
-    assert_fails(grv_store_node(store, "zarrita_v2/data.zarr", &kind), GRV_E_UNSUPPORTED,
-                 "Zarr version 2 (.zgroup)");
-    assert_fails(grv_store_node(store, "zarrita_v2/data.zarr/1d.chunked.i2", &kind),
-                 GRV_E_UNSUPPORTED, "Zarr version 2 (.zarray)");
+    assert_ok(grv_store_node(store, "zarrita_v2/data.zarr", &kind));
+    assert_int_equal(kind, GRV_NODE_GROUP);
+    assert_ok(grv_store_list(store, "zarrita_v2/data.zarr", &children, &n));
+    assert_true(n > 25);
+    grv_store_children_free(children, n);
+    /* dimension names of xarray are not among the attributes */
+    grv_array *array = NULL;
+    static const char xarray_like[] = "zarr_python_2_13/filters_order.zarr/xarray_like";
+    assert_ok(grv_attributes_get(store, xarray_like, &attributes));
+    assert_null(strstr(attributes, "_ARRAY_DIMENSIONS"));
+    assert_non_null(strstr(attributes, "_FillValue"));
+    grv_free(attributes);
+    assert_ok(grv_array_open(store, xarray_like, &array));
+    assert_string_equal(grv_array_get_desc(array)->dimension_names[0], "time");
+    grv_array_close(&array);
     grv_store_close(&store);
     assert_fails(grv_store_open(in_folder("absent"), NULL, &store), GRV_E_NOT_FOUND,
                  "no such folder");

@@ -36,7 +36,9 @@ static void make_source(const char *location, const grv_array_desc *desc)
     grv_array *array = NULL;
     grv_array_desc named = *desc;
     for (int i = 0; i < N_ALL; i++) values[i] = value_of(i);
+    named.dimension_names[0] = "z";
     named.dimension_names[1] = "y";
+    named.dimension_names[2] = "x";
     named.attributes = "{\"unit\": \"m/s\", \"unknown\": {\"deep\": [1, null, 2.5]}}";
     assert_ok(grv_group_create(store, "", "{\"title\": \"t\"}"));
     assert_ok(grv_array_create(store, "g/u", &named, &array));
@@ -333,6 +335,58 @@ static void test_killed(void **state)
     }
 }
 
+/* Between the versions: same elements, names and attributes; bytes are copied where the codecs say the same. */
+static void test_versions(void **state)
+{
+    static const int64_t cubes[] = {8, 8, 8}, planes[] = {1, N1, N2};
+    grv_array_desc desc = layout_of(cubes, NULL);
+    grv_copy_params params = grv_copy_params_default();
+    grv_copy_report report;
+    grv_store *store = NULL;
+    grv_array *array = NULL;
+    char *attributes = NULL;
+    (void)state;
+    make_source(in_folder("v3"), &desc);
+    params.layout.zarr_format = 2;
+    assert_ok(copy(in_folder("v3"), "", in_folder("v2"), &params, &report, NULL));
+    assert_int_equal(report.n_byte_copied, 1);
+    assert_int_equal(access(in_folder("v2/.zgroup"), F_OK), 0);
+    assert_int_equal(access(in_folder("v2/g/u/.zarray"), F_OK), 0);
+    assert_int_equal(access(in_folder("v2/g/u/0.0.0"), F_OK), -1); /* fill */
+    assert_int_equal(access(in_folder("v2/g/u/4.6.2"), F_OK), 0);
+    check_copy(in_folder("v2"), "g/u");
+    /* a version 2 store as it is, and back to 3 with other chunks */
+    params.layout.zarr_format = 0;
+    assert_ok(copy(in_folder("v2"), "", in_folder("v2-2"), &params, &report, NULL));
+    assert_int_equal(report.n_byte_copied, 1);
+    check_copy(in_folder("v2-2"), "g/u");
+    params.layout.zarr_format = 3;
+    for (int rechunk = 0; rechunk < 2; rechunk++) {
+        const char *const name = rechunk ? "v3-r" : "v3-b";
+        if (rechunk) set_shape(&params.layout.chunk_rank, params.layout.chunk, planes);
+        assert_ok(copy(in_folder("v2"), "", in_folder(name), &params, &report, NULL));
+        assert_int_equal(report.n_byte_copied, !rechunk);
+        check_copy(in_folder(name), "g/u");
+        assert_ok(grv_store_open(in_folder(name), NULL, &store));
+        assert_ok(grv_array_open(store, "g/u", &array));
+        assert_int_equal(grv_array_get_desc(array)->zarr_format, 3);
+        assert_false(grv_array_get_desc(array)->keys_v2);
+        assert_ok(grv_attributes_get(store, "", &attributes));
+        assert_string_equal(attributes, "{\"title\":\"t\"}");
+        grv_free(attributes);
+        grv_array_close(&array);
+        grv_store_close(&store);
+    }
+    /* an array does not go into a group of another version; that is told before anything is written */
+    grv_store *from = NULL, *to = open_writable(in_folder("v2"), 1);
+    assert_ok(grv_store_open(in_folder("v3"), NULL, &from));
+    assert_fails(grv_store_copy(from, "g/u", to, "w", NULL, NULL), GRV_E_UNSUPPORTED,
+                 "is a group of Zarr version 2");
+    assert_int_equal(access(in_folder("v2/w"), F_OK), -1);
+    grv_store_close(&from);
+    grv_store_close(&to);
+}
+
 /* Layouts that cannot be. */
 static void test_bad_layouts(void **state)
 {
@@ -392,6 +446,6 @@ int main(void)
         cmocka_unit_test(test_layouts),        cmocka_unit_test(test_tree_as_it_is),
         cmocka_unit_test(test_unknown_members), cmocka_unit_test(test_bounded_memory),
         cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_bad_layouts),    cmocka_unit_test(test_small_ones)};
+        cmocka_unit_test(test_versions),       cmocka_unit_test(test_bad_layouts),    cmocka_unit_test(test_small_ones)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -234,7 +234,7 @@ static void test_metadata(void **state)
         {"\"shape\":[6,8]", "\"shape\":\"6\"", "shape is missing or no list", GRV_E_FORMAT},
         {"\"shape\":[6,8]", "\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "17 axes; at most 16",
          GRV_E_UNSUPPORTED},
-        {"\"int32\"", "\"complex64\"", "data type 'complex64' is not supported", GRV_E_UNSUPPORTED},
+        {"\"int32\"", "\"complex256\"", "data type 'complex256' is not supported", GRV_E_UNSUPPORTED},
         {"\"int32\"", "{\"name\":\"numpy.datetime64\"}", "data type 'numpy.datetime64'",
          GRV_E_UNSUPPORTED},
         {"\"int32\"", "7", "data_type is missing", GRV_E_FORMAT},

@@ -9,7 +9,7 @@
 
 #include "store_support.h"
 
-enum { MAX_ELEMENTS = 4096, N_STEPS = 8 };
+enum { MAX_ELEMENTS = 4096, MAX_ITEM = 16, N_STEPS = 8 };
 
 static uint64_t draw(uint64_t *counter, uint64_t below)
 {
@@ -43,9 +43,13 @@ static void draw_region(const grv_array_desc *desc, uint64_t *counter, int64_t *
 /* Random writes, each followed by a random read that must equal the copy; at the end the whole array, through a new store. */
 static void exercise(const char *location, const grv_array_desc *desc, int n_threads, uint64_t seed)
 {
-    static uint8_t copy[MAX_ELEMENTS * 8], buffer[MAX_ELEMENTS * 8];
-    const size_t item = (size_t)grv_store_type_bytes(desc->type);
+    static uint8_t copy[MAX_ELEMENTS * MAX_ITEM], buffer[MAX_ELEMENTS * MAX_ITEM];
+    const int64_t fixed = grv_store_type_bytes(desc->type);
+    const size_t item = (size_t)(fixed > 0 ? fixed : desc->item_bytes);
     const uint64_t modulus = desc->type == GRV_STORE_BOOL ? 2 : 200;
+    uint8_t fill[MAX_ITEM] = {0};
+    memcpy(fill, &desc->fill, sizeof desc->fill);
+    if (desc->fill_bytes != NULL) memcpy(fill, desc->fill_bytes, item);
     uint64_t counter = seed * 100000;
     int64_t total = 1, start[GRV_STORE_MAX_RANK] = {0}, count[GRV_STORE_MAX_RANK] = {0}, n = 0;
     grv_store *store = open_writable(location, n_threads);
@@ -53,14 +57,16 @@ static void exercise(const char *location, const grv_array_desc *desc, int n_thr
     assert_ok(grv_array_create(store, "a", desc, &array));
     for (int i = 0; i < desc->rank; i++) total *= desc->shape[i];
     assert_true(total <= MAX_ELEMENTS);
-    for (int64_t i = 0; i < total; i++) memcpy(copy + (size_t)i * item, &desc->fill, item);
+    for (int64_t i = 0; i < total; i++) memcpy(copy + (size_t)i * item, fill, item);
     for (int step = 0; step < N_STEPS; step++) {
         draw_region(desc, &counter, start, count, &n);
         for (int64_t i = 0; i < n; i++) {
-            uint64_t value = draw(&counter, modulus);
-            if (step % 4 == 3) value = desc->fill; /* chunks become empty again */
-            memcpy(buffer + (size_t)i * item, &value, item);
-            memcpy(copy + (size_t)place(desc, start, count, i) * item, &value, item);
+            uint8_t value[MAX_ITEM] = {0};
+            value[0] = (uint8_t)draw(&counter, modulus);
+            value[item - 1] = (uint8_t)(item > 1 ? draw(&counter, 100) : value[0]);
+            if (step % 4 == 3) memcpy(value, fill, item); /* chunks become empty again */
+            memcpy(buffer + (size_t)i * item, value, item);
+            memcpy(copy + (size_t)place(desc, start, count, i) * item, value, item);
         }
         assert_ok(grv_array_write(array, start, count, buffer, NULL));
         draw_region(desc, &counter, start, count, &n);
@@ -78,9 +84,25 @@ static void exercise(const char *location, const grv_array_desc *desc, int n_thr
     for (int i = 0; i < desc->rank; i++) start[i] = 0;
     assert_ok(grv_array_read(array, start, desc->shape, buffer, NULL));
     assert_memory_equal(buffer, copy, (size_t)total * item);
-    assert_int_equal(grv_array_get_desc(array)->fill, desc->fill);
+    const grv_array_desc *const opened = grv_array_get_desc(array);
+    assert_int_equal(opened->fill, desc->fill);
+    assert_int_equal(opened->item_bytes, item);
+    assert_int_equal(opened->zarr_format, desc->zarr_format);
+    if (desc->fill_bytes != NULL) assert_memory_equal(opened->fill_bytes, fill, item);
     grv_array_close(&array);
     grv_store_close(&store);
+}
+
+static void set_type(grv_array_desc *desc, grv_store_type type)
+{
+    static const uint32_t text[] = {0x1f333, 0xe4, 0}; /* a tree and an umlaut */
+    static const double pair[] = {1.5, -2.5};
+    desc->type = type;
+    desc->fill = type == GRV_STORE_BOOL ? 1 : 7;
+    desc->item_bytes = type == GRV_STORE_RAW ? 3 : type == GRV_STORE_BYTES ? 7 : 12;
+    if (type == GRV_STORE_UCS4) desc->fill_bytes = text;
+    if (type == GRV_STORE_C128) desc->fill_bytes = pair;
+    if (desc->fill_bytes != NULL) memcpy(&desc->fill, desc->fill_bytes, sizeof desc->fill);
 }
 
 static void test_types_and_codecs(void **state)
@@ -90,16 +112,18 @@ static void test_types_and_codecs(void **state)
     char name[64];
     uint64_t seed = 1;
     (void)state;
-    for (int type = GRV_STORE_BOOL; type <= GRV_STORE_F64; type++) {
+    for (int type = GRV_STORE_BOOL; type <= GRV_STORE_UCS4; type++) {
         for (int codec = GRV_COMPRESSOR_NONE; codec <= GRV_COMPRESSOR_GZIP; codec++) {
-            for (int sharded = 0; sharded < 2; sharded++) {
-                grv_array_desc desc = desc_of((grv_store_type)type, 3, shape,
-                                              sharded ? shard : chunk, sharded ? inner : NULL);
+            for (int sharded = -1; sharded < 2; sharded++) { /* -1: version 2 */
+                grv_array_desc desc = desc_of(GRV_STORE_F32, 3, shape, sharded > 0 ? shard : chunk,
+                                              sharded > 0 ? inner : NULL);
+                set_type(&desc, (grv_store_type)type);
+                desc.zarr_format = sharded < 0 ? 2 : 3;
+                if (codec % 2 == 1) desc.key_separator = sharded < 0 ? '/' : '.';
                 desc.compressor = (grv_compressor)codec;
                 desc.checksum = (type + codec) % 2 == 0;
-                desc.big_endian = type % 3 == 0;
+                desc.big_endian = type % 3 == 0 && (type != GRV_STORE_BF16 || sharded >= 0);
                 desc.keys_v2 = codec % 2 == 0;
-                desc.fill = type == GRV_STORE_BOOL ? 1 : 7;
                 (void)snprintf(name, sizeof name, "m%d-%d-%d", type, codec, sharded);
                 exercise(in_folder(name), &desc, 1, seed++);
             }
@@ -153,6 +177,47 @@ static void test_codec_lists(void **state)
         desc.codecs = lists[i];
         (void)snprintf(name, sizeof name, "l%zu", i);
         exercise(in_folder(name), &desc, 2, 2000 + i);
+    }
+}
+
+/* Filters and the codecs of numcodecs, in both versions; stored axes reversed or not. */
+static void test_filters(void **state)
+{
+#define FILTER(name, configuration) \
+    "{\"name\":\"numcodecs." name "\",\"configuration\":{" configuration "}},"
+#define BYTES(endian) "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"" endian "\"}}"
+#define CODEC(name, configuration) \
+    ",{\"name\":\"numcodecs." name "\",\"configuration\":{" configuration "}}"
+    static const char *const lists[] = {
+        FILTER("delta", "\"dtype\":\"<i2\"") BYTES("little") CODEC("zlib", "\"level\":3"),
+        FILTER("delta", "\"dtype\":\"<i2\",\"astype\":\"<i8\"") BYTES("big")
+            CODEC("shuffle", "\"elementsize\":8") CODEC("lz4", "\"acceleration\":2"),
+        FILTER("astype", "\"encode_dtype\":\"<f8\",\"decode_dtype\":\"<i2\"")
+            FILTER("delta", "\"dtype\":\"<f8\"") BYTES("little") CODEC("bz2", "\"level\":9"),
+        FILTER("fixedscaleoffset", "\"offset\":-3,\"scale\":2,\"dtype\":\"<i2\",\"astype\":\"<i4\"")
+            FILTER("astype", "\"encode_dtype\":\"<f4\",\"decode_dtype\":\"<i4\"")
+                FILTER("bitround", "\"keepbits\":23") BYTES("big") CODEC("crc32", ""),
+        BYTES("little") CODEC("adler32", "\"location\":\"end\"") CODEC("fletcher32", "")
+            CODEC("crc32c", "") CODEC("zstd", "\"level\":2"),
+        BYTES("big") CODEC("blosc", "\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":2,\"blocksize\":0"),
+    };
+    static const char reversed[] =
+        "{\"name\":\"transpose\",\"configuration\":{\"order\":[2,1,0]}},";
+    static const int64_t shape[] = {7, 10, 6}, chunk[] = {4, 6, 6};
+    char name[64], codecs[1024];
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        for (int version = 2; version <= 3; version++) {
+            for (int order = 0; order < 2; order++) {
+                grv_array_desc desc = desc_of(GRV_STORE_I16, 3, shape, chunk, NULL);
+                (void)snprintf(codecs, sizeof codecs, "[%s%s]", order != 0 ? reversed : "",
+                               lists[i]);
+                desc.codecs = codecs;
+                desc.zarr_format = version;
+                (void)snprintf(name, sizeof name, "filter%zu-%d-%d", i, version, order);
+                exercise(in_folder(name), &desc, 2, 5000 + i);
+            }
+        }
     }
 }
 
@@ -300,8 +365,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types_and_codecs), cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_codec_lists),      cmocka_unit_test(test_nested_shards),
-        cmocka_unit_test(test_strides),          cmocka_unit_test(test_empty_and_scalar),
-        cmocka_unit_test(test_fill_values)};
+        cmocka_unit_test(test_codec_lists),      cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_nested_shards),    cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_empty_and_scalar), cmocka_unit_test(test_fill_values)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

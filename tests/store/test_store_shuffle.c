@@ -228,7 +228,7 @@ static void test_interrupted(void **state)
     assert_ok(shuffle("stop", "", "stop2", &params, 1));
     assert_ok(grv_random_permutation(11, GRV_SHUFFLE_STREAM, N, order));
     check_order("stop2");
-    assert_fails(shuffle("stop", "", "stop2", &params, 1), GRV_E_EXISTS, "group ''");
+    assert_fails(shuffle("stop", "", "stop2", &params, 1), GRV_E_EXISTS, "is there already");
     write_file(in_folder("loose"), "x", 1);
     assert_int_equal(mkdir(in_folder("stop3"), 0777), 0);
     write_file(in_folder("stop3/file"), "x", 1);
