@@ -72,6 +72,17 @@ GRV_API grv_status grv_bench_fno(const char *problem, grv_bench_result *result) 
  * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM */
 GRV_API grv_status grv_bench_flow(const char *problem, grv_bench_result *result) GRV_MUST_CHECK;
 
+/** The chunk store on one array that is made in a folder, by the first run, and left there for the next and for other readers of Zarr.
+ * Problems: "store:<fields|points>:<none|zstd|blosc-lz4|blosc-zstd>[:<MiB>][:t<threads>][:r<repetitions>][:cold][:fresh]", by default
+ * 256 MiB, 1 thread, 3 repetitions, warm, reused buffers. fields: cubes of 128^3 float, a shard each; points: rows of 6 float, shards of 2^20.
+ * cold: the page cache is dropped before each row. fresh: results go to memory that was never touched.
+ * Values: seconds of each row (docs/store_bench.md says which), bytes, and resident_fraction, what stayed in the page cache when it was dropped.
+ * The floor is the decompressor by itself on as many threads. Correct: what was read is what was made.
+ * @param folder  made if it is absent; holds the array, and while it runs what the write row writes
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM, GRV_E_IO */
+GRV_API grv_status grv_bench_store(const char *problem, const char *folder,
+                                   grv_bench_result *result) GRV_MUST_CHECK;
+
 /** Told about a long run; returns false to stop it.
  * @param done  in [0, 1]
  * @param what  one line */

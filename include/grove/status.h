@@ -34,7 +34,8 @@ extern "C" {
     X(GRV_E_NUMERIC, -9, "numerical failure")                                                      \
     X(GRV_E_COMM, -10, "communication failure")                                                    \
     X(GRV_E_INTERRUPTED, -11, "interrupted")                                                       \
-    X(GRV_E_EXISTS, -12, "exists already")
+    X(GRV_E_EXISTS, -12, "exists already")                                                         \
+    X(GRV_E_CANCELLED, -13, "cancelled")
 
 /** Result of every call that can fail. */
 typedef enum grv_status {

@@ -6,8 +6,9 @@
  * rename, and is the unit of concurrent writing: any number of threads and processes may write different objects of
  * one array at the same time, while readers see each object as it was before or as it is after, never a part.
  *
- * Threads: reads are concurrent-safe on one array and on one store. Writes of different stored objects are too.
- * Two writers of one stored object are not: the later publication wins whole.
+ * Threads: reads are concurrent-safe on one array and on one store; so are writes. Two writers of one stored object, be they
+ * threads or processes of one machine, wait for each other, so that what they write into different parts of it is kept; of
+ * the same elements the later value stays. (On network file systems as far as these lock files: see docs/store.md.)
  *
  * None of these calls is collective: each process acts for itself.
  */
@@ -73,7 +74,8 @@ typedef enum grv_store_sync {
 typedef struct grv_store_params {
     bool writable; /**< writing is allowed; the folder is made if it is absent. Default false */
     grv_store_sync sync; /**< durability of writes. Default GRV_STORE_SYNC_NONE */
-    int n_threads; /**< threads that one read or write uses; 1 inside a parallel region. Default 1 */
+    int n_threads; /**< threads that one read or write uses; for writes 1 inside a parallel region. Default 1 */
+    int n_io; /**< threads beside those that may wait for the back end in a read; -1 (default): as suits it, 0 for files */
     int64_t index_cache_bytes; /**< most memory of cached shard indices. Default 64 MiB */
     int64_t
         max_chunk_bytes; /**< larger decoded chunks (inner chunks), and larger deflated entries of a zip archive, are refused. Default 2^31 - 1 */
@@ -267,9 +269,9 @@ GRV_API grv_status grv_array_read(grv_array *array, const int64_t *start, const 
                                   void *out, const int64_t *strides) GRV_MUST_CHECK;
 
 /** Writes a region from the caller's memory; arguments as grv_array_read. A stored object that the region covers only
- * in part is read, changed and published again: such an object needs one writer at a time. A covered shard is
+ * in part is read, changed and published again; other writers of it wait meanwhile. A covered shard is
  * built in memory from inner chunks that are encoded in parallel. Chunks of nothing but the fill value are not
- * stored. After an error each object is as it was or as it was to be. Thread-safe between different objects. Not collective. */
+ * stored. After an error each object is as it was or as it was to be. Thread-safe. Not collective. */
 GRV_API grv_status grv_array_write(grv_array *array, const int64_t *start, const int64_t *count,
                                    const void *in, const int64_t *strides) GRV_MUST_CHECK;
 

@@ -31,11 +31,12 @@ typedef struct grv_store_layout {
     int chunk_rank; /**< axes of chunk; 0: keep. Arrays of another rank keep theirs if they are part of a group */
     int64_t chunk
         [GRV_STORE_MAX_RANK]; /**< shape of the chunks (in a shard: of the inner ones); 0: the whole axis */
-    int shard_rank; /**< axes of shard; 0: keep, rounded up to whole chunks */
+    int shard_rank;           /**< axes of shard; 0: keep, rounded up to whole chunks */
     int64_t shard
         [GRV_STORE_MAX_RANK]; /**< shape of the shards, multiples of chunk; 0: the whole axis, rounded up */
-    bool unshard; /**< no shards: each inner chunk becomes an object; not with shard */
-    bool recode; /**< compressor, level and checksum below instead of the codecs there are, in little-endian order */
+    bool unshard;             /**< no shards: each inner chunk becomes an object; not with shard */
+    bool
+        recode; /**< compressor, level and checksum below instead of the codecs there are, in little-endian order */
     grv_compressor compressor; /**< of the chunks; if recode */
     int level;                 /**< of the compressor; if recode */
     bool checksum; /**< CRC-32C after each chunk; without recode it is added where there is none */
@@ -46,7 +47,8 @@ typedef struct grv_copy_params {
     grv_store_layout layout; /**< of the new arrays. Default: as the old ones */
     int64_t memory_bytes;    /**< most memory for elements and their encoding. Default 2^30 */
     bool resume;             /**< go on with an unfinished copy that is found. Default true */
-    bool verify; /**< decode every chunk on the way, also where its bytes could be copied as they are. Default false */
+    bool
+        verify; /**< decode every chunk on the way, also where its bytes could be copied as they are. Default false */
     const char *
         source_name; /**< recorded while the copy is unfinished, and compared when it goes on; NULL: "" */
     grv_tool_hooks hooks; /**< progress */
@@ -57,9 +59,9 @@ GRV_API grv_copy_params grv_copy_params_default(void);
 
 /** What a copy did. */
 typedef struct grv_copy_report {
-    int64_t n_groups;     /**< groups in the copy */
-    int64_t n_arrays;     /**< arrays in the copy */
-    int64_t n_bytes;      /**< bytes of their elements */
+    int64_t n_groups;        /**< groups in the copy */
+    int64_t n_arrays;        /**< arrays in the copy */
+    int64_t n_bytes;         /**< bytes of their elements */
     int64_t n_bytes_skipped; /**< of these, already there from an earlier call */
     int64_t n_byte_copied;   /**< arrays whose objects were copied as they are, without decoding */
 } grv_copy_report;
@@ -99,8 +101,9 @@ typedef struct grv_check_report {
     int64_t n_bytes;         /**< of these objects */
     int64_t n_decoded_bytes; /**< elements decoded from them */
     int64_t n_problems;      /**< all that were found */
-    int64_t n_kept; /**< problems in the list: at most 1000 */
-    grv_store_problem *problems; /**< [n_kept] sorted by node and object, owned: grv_check_report_fini */
+    int64_t n_kept;          /**< problems in the list: at most 1000 */
+    grv_store_problem
+        *problems; /**< [n_kept] sorted by node and object, owned: grv_check_report_fini */
 } grv_check_report;
 
 /** Checks a node and everything below it: metadata, names, and every chunk by decoding it (checksums, sizes, index entries inside
@@ -150,16 +153,18 @@ GRV_API grv_status grv_store_shuffle(grv_store *source, const char *source_path,
 
 /** A window of shuffled rows. */
 typedef struct grv_window_params {
-    uint64_t seed;   /**< of the windows: another one than that of the shuffle is not needed */
-    uint64_t sample; /**< number of the window, such as epoch * samples + sample */
+    uint64_t seed;       /**< of the windows: another one than that of the shuffle is not needed */
+    uint64_t sample;     /**< number of the window, such as epoch * samples + sample */
     int64_t window_rows; /**< contiguous rows, 1 to all of them; after the last comes the first */
-    int64_t n_rows; /**< rows taken from the window, 1 to window_rows: one, drawn uniformly, of each of n_rows equal parts, in order */
+    int64_t
+        n_rows; /**< rows taken from the window, 1 to window_rows: one, drawn uniformly, of each of n_rows equal parts, in order */
     bool unshuffled; /**< take arrays that no shuffle made too: then neighbours are what they are */
 } grv_window_params;
 
 /** Reads rows of a random window of shuffled arrays, the same rows of each. Because the rows are shuffled, a contiguous window is a
  * random sample, and reads in long runs. The first row is drawn uniformly from all rows, so that each is as likely as any other.
- * Only the chunks that hold wanted rows are read and decoded. Thread-safe. Not collective.
+ * Only the chunks that hold wanted rows are read and decoded, those of all arrays in one plan (read_plan.h). Thread-safe. Not
+ * collective.
  * @param arrays  [n] of one number of rows, from the same shuffle
  * @param out  [n] memory for n_rows rows of each array, dense
  * @param first_row  first row of the window, written; may be NULL

@@ -87,8 +87,11 @@ static grv_status run(const grvc_session *session)
         GRV_TRY(grv_bench_fno(problem, &result));
     } else if (strncmp(problem, "flow:", 5) == 0) {
         GRV_TRY(grv_bench_flow(problem, &result));
+    } else if (strncmp(problem, "store:", 6) == 0) {
+        GRV_CHECK(session->n_words == 2, GRV_E_ARG, "a folder for the data expected after '%.80s'", problem);
+        GRV_TRY(grv_bench_store(problem, session->words[1], &result));
     } else {
-        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem> or flow validate expected, '%.80s' found", problem);
+        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate or store:<problem> FOLDER expected, '%.80s' found", problem);
     }
     GRV_TRY(print_result(session, &result));
     GRV_CHECK(result.correct, GRV_E_NUMERIC, "the answer of %s is wrong", result.problem);
@@ -103,8 +106,9 @@ int grvc_bench(int argc, char **argv)
                                      "  fno:64x64x64x16w20m12,12,12,6  a training step (include/grove/bench.h has the problem language;\n"
                                      "                                 t2: two threads, k4: blocks, b1: batch, :paper: the parallel FNO)\n"
                                      "  flow:tgv128                    a time step of the flow solver\n"
-                                     "  flow validate                  drag and Strouhal numbers against literature; minutes",
-                            .words_usage = "PROBLEM",
+                                     "  flow validate                  drag and Strouhal numbers against literature; minutes\n"
+                                     "  store:fields:zstd:1024:t2 DIR  reads and writes of a store of 1024 MiB that is made in DIR",
+                            .words_usage = "PROBLEM [FOLDER]",
                             .min_words = 1,
                             .max_words = 2};
     const int code = grvc_begin(&session, argc, argv);

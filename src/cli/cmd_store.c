@@ -11,7 +11,8 @@ static const grvc_command commands[] = {
     {"info", "one group, data set or array", grvc_store_info},
     {"cat", "elements of an array: as text, JSON, bytes, or into an .npy file", grvc_store_cat},
     {"copy", "a group or array to another place, as it is", grvc_store_copy},
-    {"convert", "the same as Zarr version 3 (or 2), with other chunks, shards, codecs", grvc_store_convert},
+    {"convert", "the same as Zarr version 3 (or 2), with other chunks, shards, codecs",
+     grvc_store_convert},
     {"check", "decodes every chunk, verifies checksums, metadata and names", grvc_store_check},
     {"shuffle", "permutes arrays in tandem along their first axis", grvc_store_shuffle},
 };

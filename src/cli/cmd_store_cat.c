@@ -14,14 +14,28 @@ typedef struct cat_config {
 
 #define AT(field) offsetof(cat_config, field)
 static const grv_option options[] = {
-    {.key = "all", .type = GRV_OPTION_BOOL, .offset = AT(all), .fallback = "false",
+    {.key = "all",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(all),
+     .fallback = "false",
      .help = "print every element; else more than 1000 are summarised"},
-    {.key = "raw", .type = GRV_OPTION_BOOL, .offset = AT(raw), .fallback = "false",
+    {.key = "raw",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(raw),
+     .fallback = "false",
      .help = "the bytes of the elements on standard output"},
-    {.key = "npy", .type = GRV_OPTION_STRING, .offset = AT(npy), .fallback = "",
+    {.key = "npy",
+     .type = GRV_OPTION_STRING,
+     .offset = AT(npy),
+     .fallback = "",
      .help = "write them to this NumPy file"},
-    {.key = "threads", .type = GRV_OPTION_INT, .offset = AT(threads), .fallback = "0", .min = 0,
-     .max = 1024, .help = "0: as many as the machine has"},
+    {.key = "threads",
+     .type = GRV_OPTION_INT,
+     .offset = AT(threads),
+     .fallback = "0",
+     .min = 0,
+     .max = 1024,
+     .help = "0: as many as the machine has"},
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 
@@ -96,15 +110,16 @@ done:
 int grvc_store_cat(int argc, char **argv)
 {
     cat_config config = {0};
-    grvc_session session = {
-        .name = "grove store cat",
-        .about = "Prints elements of an array. SLICES are those of NumPy, one for each axis: 0,2:5,-1 or ...,0;\n"
-                 "steps are 1. Only the chunks that hold the elements are read.",
-        .words_usage = "PATH [SLICES]",
-        .min_words = 1,
-        .max_words = 2,
-        .table = &table,
-        .params = &config};
+    grvc_session session = {.name = "grove store cat",
+                            .about =
+                                "Prints elements of an array. SLICES are those of NumPy, one for "
+                                "each axis: 0,2:5,-1 or ...,0;\n"
+                                "steps are 1. Only the chunks that hold the elements are read.",
+                            .words_usage = "PATH [SLICES]",
+                            .min_words = 1,
+                            .max_words = 2,
+                            .table = &table,
+                            .params = &config};
     const int code = grvc_begin(&session, argc, argv);
     if (code != GRVC_CONTINUE) return code;
     return grvc_end(&session, run(&session, &config));

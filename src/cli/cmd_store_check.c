@@ -10,8 +10,13 @@ typedef struct check_config {
 } check_config;
 
 static const grv_option options[] = {
-    {.key = "threads", .type = GRV_OPTION_INT, .offset = offsetof(check_config, threads),
-     .fallback = "0", .min = 0, .max = 1024, .help = "0: as many as the machine has"},
+    {.key = "threads",
+     .type = GRV_OPTION_INT,
+     .offset = offsetof(check_config, threads),
+     .fallback = "0",
+     .min = 0,
+     .max = 1024,
+     .help = "0: as many as the machine has"},
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 
@@ -49,8 +54,8 @@ static void print_text(const char *word, const grv_check_report *r, double secon
     }
     if (r->n_problems > r->n_kept)
         (void)printf("and %lld more\n", (long long)(r->n_problems - r->n_kept));
-    (void)printf("%s: %lld array%s, %lld objects, %.1f MB stored, %.1f MB decoded in %.1f s: ", word,
-                 (long long)r->n_arrays, r->n_arrays == 1 ? "" : "s", (long long)r->n_objects,
+    (void)printf("%s: %lld array%s, %lld objects, %.1f MB stored, %.1f MB decoded in %.1f s: ",
+                 word, (long long)r->n_arrays, r->n_arrays == 1 ? "" : "s", (long long)r->n_objects,
                  (double)r->n_bytes * 1e-6, (double)r->n_decoded_bytes * 1e-6, seconds);
     if (r->n_problems == 0)
         (void)printf("no problems\n");
@@ -86,15 +91,16 @@ int grvc_store_check(int argc, char **argv)
 {
     check_config config = {0};
     bool is_right = false;
-    grvc_session session = {
-        .name = "grove store check",
-        .about = "Checks a store, group or array: every chunk is decoded (checksums, sizes, shard indices), metadata\n"
-                 "are read, and files among the chunks that do not belong there are named. Exit code 1 if there are problems.",
-        .words_usage = "PATH",
-        .min_words = 1,
-        .max_words = 1,
-        .table = &table,
-        .params = &config};
+    grvc_session session = {.name = "grove store check",
+                            .about = "Checks a store, group or array: every chunk is decoded "
+                                     "(checksums, sizes, shard indices), metadata\n"
+                                     "are read, and files among the chunks that do not belong "
+                                     "there are named. Exit code 1 if there are problems.",
+                            .words_usage = "PATH",
+                            .min_words = 1,
+                            .max_words = 1,
+                            .table = &table,
+                            .params = &config};
     const int code = grvc_begin(&session, argc, argv);
     if (code != GRVC_CONTINUE) return code;
     const int exit_code = grvc_end(&session, run(&session, &config, &is_right));

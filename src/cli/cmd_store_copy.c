@@ -8,7 +8,8 @@
 #include "grove/core.h"
 
 enum { KEEP_CODECS = 0 };
-static const char *const compressors[] = {"keep", "none", "zstd", "blosc_lz4", "blosc_zstd", "gzip", NULL};
+static const char *const compressors[] = {"keep",       "none", "zstd", "blosc_lz4",
+                                          "blosc_zstd", "gzip", NULL};
 static const char *const formats[] = {"keep", "2", "3", NULL};
 static const char *const syncs[] = {"none", "commit", "each", NULL};
 
@@ -27,24 +28,80 @@ typedef struct copy_config {
 #define AT(field) offsetof(copy_config, field)
 /* The keys of copy come last, so that both commands use one list. */
 static const grv_option options[] = {
-    {.key = "zarr_format", .type = GRV_OPTION_CHOICE, .offset = AT(zarr_format), .fallback = "3", .choices = formats,
+    {.key = "zarr_format",
+     .type = GRV_OPTION_CHOICE,
+     .offset = AT(zarr_format),
+     .fallback = "3",
+     .choices = formats,
      .help = "version of the new arrays and groups"},
-    {.key = "chunk", .type = GRV_OPTION_I64_LIST, .offset = AT(chunk), .fallback = "[]", .max = HUGE_VAL, .unit = "elements",
-     .help = "shape of the chunks, of the inner ones in shards; 0: the whole axis; empty: as before"},
-    {.key = "shard", .type = GRV_OPTION_I64_LIST, .offset = AT(shard), .fallback = "[]", .max = HUGE_VAL, .unit = "elements",
+    {.key = "chunk",
+     .type = GRV_OPTION_I64_LIST,
+     .offset = AT(chunk),
+     .fallback = "[]",
+     .max = HUGE_VAL,
+     .unit = "elements",
+     .help =
+         "shape of the chunks, of the inner ones in shards; 0: the whole axis; empty: as before"},
+    {.key = "shard",
+     .type = GRV_OPTION_I64_LIST,
+     .offset = AT(shard),
+     .fallback = "[]",
+     .max = HUGE_VAL,
+     .unit = "elements",
      .help = "shape of the shards, multiples of the chunks; 0: the whole axis; empty: as before"},
-    {.key = "unshard", .type = GRV_OPTION_BOOL, .offset = AT(unshard), .fallback = "false", .help = "each inner chunk becomes a file of its own"},
-    {.key = "compressor", .type = GRV_OPTION_CHOICE, .offset = AT(compressor), .fallback = "keep", .choices = compressors,
+    {.key = "unshard",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(unshard),
+     .fallback = "false",
+     .help = "each inner chunk becomes a file of its own"},
+    {.key = "compressor",
+     .type = GRV_OPTION_CHOICE,
+     .offset = AT(compressor),
+     .fallback = "keep",
+     .choices = compressors,
      .help = "of the chunks; keep: the codecs as before"},
-    {.key = "level", .type = GRV_OPTION_INT, .offset = AT(level), .fallback = "1", .min = 0, .max = 22, .help = "of the compressor"},
-    {.key = "checksum", .type = GRV_OPTION_BOOL, .offset = AT(checksum), .fallback = "false", .help = "CRC-32C after each chunk"},
-    {.key = "verify", .type = GRV_OPTION_BOOL, .offset = AT(verify), .fallback = "false",
+    {.key = "level",
+     .type = GRV_OPTION_INT,
+     .offset = AT(level),
+     .fallback = "1",
+     .min = 0,
+     .max = 22,
+     .help = "of the compressor"},
+    {.key = "checksum",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(checksum),
+     .fallback = "false",
+     .help = "CRC-32C after each chunk"},
+    {.key = "verify",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(verify),
+     .fallback = "false",
      .help = "decode every chunk, also where bytes could be copied as they are"},
-    {.key = "resume", .type = GRV_OPTION_BOOL, .offset = AT(resume), .fallback = "true", .help = "go on with an unfinished copy of the same"},
-    {.key = "memory", .type = GRV_OPTION_I64, .offset = AT(memory), .fallback = "1024", .min = 1, .max = 1e9, .unit = "MiB",
+    {.key = "resume",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(resume),
+     .fallback = "true",
+     .help = "go on with an unfinished copy of the same"},
+    {.key = "memory",
+     .type = GRV_OPTION_I64,
+     .offset = AT(memory),
+     .fallback = "1024",
+     .min = 1,
+     .max = 1e9,
+     .unit = "MiB",
      .help = "most memory for elements and their encoding"},
-    {.key = "threads", .type = GRV_OPTION_INT, .offset = AT(threads), .fallback = "0", .min = 0, .max = 1024, .help = "0: as many as the machine has"},
-    {.key = "sync", .type = GRV_OPTION_CHOICE, .offset = AT(sync), .fallback = "none", .choices = syncs,
+    {.key = "threads",
+     .type = GRV_OPTION_INT,
+     .offset = AT(threads),
+     .fallback = "0",
+     .min = 0,
+     .max = 1024,
+     .help = "0: as many as the machine has"},
+    {.key = "sync",
+     .type = GRV_OPTION_CHOICE,
+     .offset = AT(sync),
+     .fallback = "none",
+     .choices = syncs,
      .help = "when the copy is forced to the disk: never, at its end, each file"},
 };
 enum { N_OPTIONS = sizeof options / sizeof *options, N_LAYOUT = 7 };
@@ -68,12 +125,14 @@ static grv_store_layout layout_of(const copy_config *config)
     return layout;
 }
 
-static grv_status print_result(const grvc_session *session, const grvc_node *from, const grvc_node *to,
-                               const grv_copy_report *r, double seconds)
+static grv_status print_result(const grvc_session *session, const grvc_node *from,
+                               const grvc_node *to, const grv_copy_report *r, double seconds)
 {
     if (!session->json) {
-        (void)printf("%s: %lld array%s, %.1f MB", session->words[1], (long long)r->n_arrays, r->n_arrays == 1 ? "" : "s", (double)r->n_bytes * 1e-6);
-        if (r->n_bytes_skipped > 0) (void)printf(", %.1f MB of them there already", (double)r->n_bytes_skipped * 1e-6);
+        (void)printf("%s: %lld array%s, %.1f MB", session->words[1], (long long)r->n_arrays,
+                     r->n_arrays == 1 ? "" : "s", (double)r->n_bytes * 1e-6);
+        if (r->n_bytes_skipped > 0)
+            (void)printf(", %.1f MB of them there already", (double)r->n_bytes_skipped * 1e-6);
         (void)printf("; %.1f s\n", seconds);
         return GRV_OK;
     }
@@ -108,7 +167,8 @@ static grv_status run(const grvc_session *session, const copy_config *config)
     params.source_name = session->words[0];
     GRV_TRY_GOTO(grvc_node_open(session->words[0], n_threads, &from));
     GRV_TRY_GOTO(grvc_node_kind(&from, session->words[0], &kind)); /* before a folder is made */
-    GRV_TRY_GOTO(grvc_node_open_new(session->words[1], n_threads, (grv_store_sync)config->sync, &to));
+    GRV_TRY_GOTO(
+        grvc_node_open_new(session->words[1], n_threads, (grv_store_sync)config->sync, &to));
     grvc_tool_begin(&tool, session, "copy");
     params.hooks = grvc_tool_hooks(&tool);
     status = grv_store_copy(from.store, from.path, to.store, to.path, &params, &report);
@@ -137,19 +197,24 @@ static int run_command(grvc_session *session, int argc, char **argv)
 int grvc_store_copy(int argc, char **argv)
 {
     grvc_session session = {.name = "grove store copy",
-                            .about = "Copies an array, or a group with everything below it, as it is: chunks, codecs, attributes.\n"
-                                     "An interrupted copy goes on when the call is repeated; until an array is complete it is not seen.",
+                            .about = "Copies an array, or a group with everything below it, as it "
+                                     "is: chunks, codecs, attributes.\n"
+                                     "An interrupted copy goes on when the call is repeated; until "
+                                     "an array is complete it is not seen.",
                             .table = &copy_table};
     return run_command(&session, argc, argv);
 }
 
 int grvc_store_convert(int argc, char **argv)
 {
-    grvc_session session = {.name = "grove store convert",
-                            .about = "Copies an array, or a group with everything below it, as Zarr version 3 (or 2), with other chunks,\n"
-                                     "shards or codecs. "
-                                     "chunk and shard are for arrays of that many axes; others in the group keep theirs.\n"
-                                     "Arrays may be larger than memory. An interrupted call goes on when it is repeated.",
-                            .table = &convert_table};
+    grvc_session session = {
+        .name = "grove store convert",
+        .about =
+            "Copies an array, or a group with everything below it, as Zarr version 3 (or 2), with "
+            "other chunks,\n"
+            "shards or codecs. "
+            "chunk and shard are for arrays of that many axes; others in the group keep theirs.\n"
+            "Arrays may be larger than memory. An interrupted call goes on when it is repeated.",
+        .table = &convert_table};
     return run_command(&session, argc, argv);
 }

@@ -11,8 +11,11 @@ typedef struct ls_config {
 } ls_config;
 
 static const grv_option options[] = {
-    {.key = "recursive", .type = GRV_OPTION_BOOL, .offset = offsetof(ls_config, recursive),
-     .fallback = "false", .help = "also what is in the groups below"},
+    {.key = "recursive",
+     .type = GRV_OPTION_BOOL,
+     .offset = offsetof(ls_config, recursive),
+     .fallback = "false",
+     .help = "also what is in the groups below"},
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 

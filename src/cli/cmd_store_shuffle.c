@@ -17,21 +17,50 @@ typedef struct shuffle_config {
 
 #define AT(field) offsetof(shuffle_config, field)
 static const grv_option options[] = {
-    {.key = "seed", .type = GRV_OPTION_I64, .offset = AT(seed), .fallback = "0", .min = 0, .max = 9e15, .help = "of the permutation"},
-    {.key = "arrays", .type = GRV_OPTION_STRING_LIST, .offset = AT(arrays), .fallback = "[]",
+    {.key = "seed",
+     .type = GRV_OPTION_I64,
+     .offset = AT(seed),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "of the permutation"},
+    {.key = "arrays",
+     .type = GRV_OPTION_STRING_LIST,
+     .offset = AT(arrays),
+     .fallback = "[]",
      .help = "names of the arrays in the group that belong together; empty: all of them"},
-    {.key = "chunk", .type = GRV_OPTION_I64_LIST, .offset = AT(chunk), .fallback = "[]", .max = HUGE_VAL, .unit = "elements",
-     .help = "shape of the chunks, for arrays of that many axes; 0: the whole axis; empty: as before"},
-    {.key = "memory", .type = GRV_OPTION_I64, .offset = AT(memory), .fallback = "1024", .min = 1, .max = 1e9, .unit = "MiB", .help = "most memory"},
-    {.key = "threads", .type = GRV_OPTION_INT, .offset = AT(threads), .fallback = "0", .min = 0, .max = 1024, .help = "0: as many as the machine has"},
+    {.key = "chunk",
+     .type = GRV_OPTION_I64_LIST,
+     .offset = AT(chunk),
+     .fallback = "[]",
+     .max = HUGE_VAL,
+     .unit = "elements",
+     .help =
+         "shape of the chunks, for arrays of that many axes; 0: the whole axis; empty: as before"},
+    {.key = "memory",
+     .type = GRV_OPTION_I64,
+     .offset = AT(memory),
+     .fallback = "1024",
+     .min = 1,
+     .max = 1e9,
+     .unit = "MiB",
+     .help = "most memory"},
+    {.key = "threads",
+     .type = GRV_OPTION_INT,
+     .offset = AT(threads),
+     .fallback = "0",
+     .min = 0,
+     .max = 1024,
+     .help = "0: as many as the machine has"},
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 
-static grv_status print_result(const grvc_session *session, const grvc_node *from, const grvc_node *to, const shuffle_config *config,
-                               double seconds)
+static grv_status print_result(const grvc_session *session, const grvc_node *from,
+                               const grvc_node *to, const shuffle_config *config, double seconds)
 {
     if (!session->json) {
-        (void)printf("%s: shuffled by seed %lld; %.1f s\n", session->words[1], (long long)config->seed, seconds);
+        (void)printf("%s: shuffled by seed %lld; %.1f s\n", session->words[1],
+                     (long long)config->seed, seconds);
         return GRV_OK;
     }
     grvi_text text = {0};
@@ -83,9 +112,12 @@ int grvc_store_shuffle(int argc, char **argv)
 {
     shuffle_config config = {0};
     grvc_session session = {.name = "grove store shuffle",
-                            .about = "Permutes an array, or the arrays of a group in tandem, along their first axis into new ones.\n"
-                                     "The order depends on the seed only. Arrays may be larger than memory: a temporary file beside the\n"
-                                     "new arrays takes as much space as the rows. A contiguous window of the result is a random sample.",
+                            .about = "Permutes an array, or the arrays of a group in tandem, along "
+                                     "their first axis into new ones.\n"
+                                     "The order depends on the seed only. Arrays may be larger "
+                                     "than memory: a temporary file beside the\n"
+                                     "new arrays takes as much space as the rows. A contiguous "
+                                     "window of the result is a random sample.",
                             .words_usage = "SOURCE TARGET",
                             .min_words = 2,
                             .max_words = 2,

@@ -29,7 +29,8 @@ static bool is_zarr_folder(const char *folder)
     char path[4096];
     static const char *const names[] = {"zarr.json", ".zgroup"};
     for (int i = 0; i < 2; i++) {
-        const int n = snprintf(path, sizeof path, "%s/%s", folder[0] != '\0' ? folder : "/", names[i]);
+        const int n =
+            snprintf(path, sizeof path, "%s/%s", folder[0] != '\0' ? folder : "/", names[i]);
         if (n > 0 && n < (int)sizeof path && grvi_fs_exists(path)) return true;
     }
     return false;

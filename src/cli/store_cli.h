@@ -31,7 +31,8 @@ grv_status grvc_node_open_new(const char *word, int n_threads, grv_store_sync sy
                               grvc_node *node) GRV_MUST_CHECK;
 void grvc_node_close(grvc_node *node);
 /* What is there; an error that helps where nothing is. */
-grv_status grvc_node_kind(const grvc_node *node, const char *word, grv_node_kind *kind) GRV_MUST_CHECK;
+grv_status grvc_node_kind(const grvc_node *node, const char *word,
+                          grv_node_kind *kind) GRV_MUST_CHECK;
 
 /* Progress of a tool on the session's log, begun when a step takes long enough to wonder; Ctrl-C ends it. */
 typedef struct grvc_tool {

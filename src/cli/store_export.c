@@ -85,11 +85,12 @@ static grv_status write_header(FILE *file, const char *name, const grv_array_des
         grvi_text_printf(&header, rank++ > 0 ? ", %lld" : "%lld", (long long)slice->count[i]);
     }
     grvi_text_append(&header, rank == 1 ? ",), }" : "), }");
-    while ((header.n + PREFIX + 1) % ALIGNMENT != 0 && !header.failed) grvi_text_append(&header, " ");
+    while ((header.n + PREFIX + 1) % ALIGNMENT != 0 && !header.failed)
+        grvi_text_append(&header, " ");
     grvi_text_append(&header, "\n");
     grv_status status = grvi_text_status(&header);
-    const uint8_t prefix[PREFIX] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(header.n & 0xFF),
-                                    (uint8_t)(header.n >> 8)};
+    const uint8_t prefix[PREFIX] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(header.n & 0xFF), (uint8_t)(header.n >> 8)};
     if (status == GRV_OK) status = write_bytes(file, name, prefix, PREFIX);
     if (status == GRV_OK) status = write_bytes(file, name, header.data, header.n);
     grvi_text_fini(&header);

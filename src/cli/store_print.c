@@ -13,9 +13,9 @@ enum { SUMMARY_ABOVE = 1000, SUMMARY_MOST = 200, EDGE = 3, LINE_COLUMNS = 100 };
 /* Elements in memory: of each shown axis all, or the first and the last few. */
 typedef struct shown {
     grvi_item item;
-    int rank;                             /* shown axes */
-    int64_t length[GRV_STORE_MAX_RANK];   /* of the axes in memory */
-    bool is_cut[GRV_STORE_MAX_RANK];      /* the middle is left out */
+    int rank;                           /* shown axes */
+    int64_t length[GRV_STORE_MAX_RANK]; /* of the axes in memory */
+    bool is_cut[GRV_STORE_MAX_RANK];    /* the middle is left out */
     int64_t edge;
     uint8_t *elements;
 } shown;
@@ -41,8 +41,7 @@ static int64_t choose_edge(const grvc_slice *slice)
 {
     for (int64_t edge = EDGE; edge > 1; edge--) {
         double n = 1;
-        for (int i = 0; i < slice->rank; i++)
-            n *= (double)grvi_min_i64(slice->count[i], 2 * edge);
+        for (int i = 0; i < slice->rank; i++) n *= (double)grvi_min_i64(slice->count[i], 2 * edge);
         if (n <= SUMMARY_MOST) return edge;
     }
     return 1;
@@ -52,8 +51,8 @@ static int64_t choose_edge(const grvc_slice *slice)
 static grv_status read_shown(grv_array *array, const grvc_slice *slice, bool all, shown *s)
 {
     const grv_array_desc *const desc = grv_array_get_desc(array);
-    int64_t length[GRV_STORE_MAX_RANK], strides[GRV_STORE_MAX_RANK], corner[GRV_STORE_MAX_RANK] = {0},
-        n_parts[GRV_STORE_MAX_RANK], n = 1;
+    int64_t length[GRV_STORE_MAX_RANK], strides[GRV_STORE_MAX_RANK],
+        corner[GRV_STORE_MAX_RANK] = {0}, n_parts[GRV_STORE_MAX_RANK], n = 1;
     *s = (shown){.item = {desc->type, desc->item_bytes}};
     s->edge = all || n_elements(slice) <= SUMMARY_ABOVE ? INT64_MAX / 2 : choose_edge(slice);
     for (int i = slice->rank - 1; i >= 0; i--) {
@@ -61,7 +60,8 @@ static grv_status read_shown(grv_array *array, const grvc_slice *slice, bool all
         length[i] = is_cut ? 2 * s->edge : slice->count[i];
         n_parts[i] = is_cut ? 2 : 1;
         strides[i] = n;
-        GRV_CHECK(grvi_mul_i64(n, length[i], &n), GRV_E_ARG, "the region has more than 2^63 elements");
+        GRV_CHECK(grvi_mul_i64(n, length[i], &n), GRV_E_ARG,
+                  "the region has more than 2^63 elements");
     }
     for (int i = 0; i < slice->rank; i++) {
         if (slice->is_dropped[i]) continue;
@@ -78,7 +78,8 @@ static grv_status read_shown(grv_array *array, const grvc_slice *slice, bool all
             start[i] = slice->start[i] + (is_far ? slice->count[i] - s->edge : 0);
             offset += is_far ? s->edge * strides[i] : 0;
         }
-        GRV_TRY(grv_array_read(array, start, count, s->elements + offset * s->item.n_bytes, strides));
+        GRV_TRY(
+            grv_array_read(array, start, count, s->elements + offset * s->item.n_bytes, strides));
         int axis = slice->rank - 1;
         while (axis >= 0 && ++corner[axis] == n_parts[axis]) corner[axis--] = 0;
         more = axis >= 0;
@@ -184,8 +185,7 @@ static void write_axis(grvi_json_writer *w, const shown *s, int axis, const uint
     }
     for (int i = axis + 1; i < s->rank; i++) step *= s->length[i];
     grvi_json_begin_array(w);
-    for (int64_t i = 0; i < s->length[axis]; i++)
-        write_axis(w, s, axis + 1, element + i * step);
+    for (int64_t i = 0; i < s->length[axis]; i++) write_axis(w, s, axis + 1, element + i * step);
     grvi_json_end_array(w);
 }
 

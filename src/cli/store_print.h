@@ -17,6 +17,7 @@ grv_status grvc_print_json(grvi_json_writer *w, grv_array *array,
 grv_status grvc_write_raw(FILE *file, const char *name, grv_array *array,
                           const grvc_slice *slice) GRV_MUST_CHECK;
 /* The same with the header of NumPy's .npy format (version 1.0) before it, published at the path when complete. */
-grv_status grvc_write_npy(const char *path, grv_array *array, const grvc_slice *slice) GRV_MUST_CHECK;
+grv_status grvc_write_npy(const char *path, grv_array *array,
+                          const grvc_slice *slice) GRV_MUST_CHECK;
 
 #endif

@@ -65,7 +65,8 @@ static grv_status read_part(const char *part, const int64_t *shape, grvc_slice *
     int64_t first = INT64_MIN;
     GRV_TRY(read_number(part, &at, &first));
     if (*at == ':') return read_range(part, at, first == INT64_MIN ? 0 : first, n, slice, axis);
-    GRV_CHECK(first != INT64_MIN, GRV_E_ARG, "axis %d: an empty slice; ':' is the whole axis", axis);
+    GRV_CHECK(first != INT64_MIN, GRV_E_ARG, "axis %d: an empty slice; ':' is the whole axis",
+              axis);
     if (n == 0)
         GRV_FAIL(GRV_E_ARG, "axis %d: index %lld, but the axis has no elements", axis,
                  (long long)first);

@@ -1,33 +1,22 @@
-/* Reading ahead. One thread fills a ring of batch buffers; the consumer holds one of them at a time.
- * Lock order: there is one lock. ring positions only grow: batch b uses buffer b % n_buffers; the reader may fill batch b while
- * b - consumed < n_buffers, where consumed counts the batches that the consumer has given back. */
+/* Batches of a data set, read ahead: a reader whose items are batches, with a pair of buffers for each of its slots. */
 #include "grove/loader.h"
 
-#include <pthread.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "grove/core.h"
+#include "grove/reader.h"
 
 struct grv_loader {
     grv_dataset *dataset;
     grv_loader_params params;
     int64_t n_input, n_target; /* floats of a sample on this rank */
-    int n_buffers;
-    float **inputs, **targets; /* [n_buffers] */
-    pthread_t thread;
-    bool has_thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    /* under the lock */
-    bool stop, reading; /* the reader is inside a read */
-    int64_t *samples;
-    int64_t n_batches, filled, consumed;
-    bool holds_one;          /* the consumer has a buffer */
-    grv_status status;       /* of the batch `filled` */
-    char message[512];
-    double waited;
+    int n_slots;
+    float **inputs, **targets; /* [n_slots] */
+    int64_t *samples;          /* of the sequence; changed only while the reader is stopped */
+    grv_reader *reader;
+    _Atomic bool given_up; /* the sequence is: what is being read is of no use */
 };
 
 static int64_t field_plane(const grv_dataset_field *field)
@@ -37,98 +26,77 @@ static int64_t field_plane(const grv_dataset_field *field)
     return n;
 }
 
-/* reads one batch; called without the lock */
-static grv_status read_batch(const grv_loader *l, const int64_t *samples, float *input, float *target)
+/* a grv_reader_source's fill: one batch */
+static grv_status fill_batch(void *context, int64_t item, int slot)
 {
-    for (int64_t i = 0; i < l->params.batch; i++)
-        GRV_TRY(grv_dataset_read(l->dataset, samples[i], l->params.planes.start, l->params.planes.count, input + i * l->n_input,
-                                 target + i * l->n_target));
+    grv_loader *const l = context;
+    const int64_t *const samples = l->samples + item * l->params.batch;
+    for (int64_t i = 0; i < l->params.batch; i++) {
+        GRV_CHECK(!atomic_load(&l->given_up), GRV_E_CANCELLED, "the sequence was given up");
+        GRV_TRY(grv_dataset_read(l->dataset, samples[i], l->params.planes.start,
+                                 l->params.planes.count, l->inputs[slot] + i * l->n_input,
+                                 l->targets[slot] + i * l->n_target));
+    }
     return GRV_OK;
 }
 
-static bool has_work(const grv_loader *l)
+static void give_up(void *context, int slot)
 {
-    return l->status == GRV_OK && l->filled < l->n_batches && l->filled - l->consumed < l->n_buffers;
-}
-
-static void *reader_main(void *argument)
-{
-    grv_loader *const l = argument;
-    (void)pthread_mutex_lock(&l->lock);
-    while (!l->stop) {
-        if (!has_work(l)) {
-            (void)pthread_cond_wait(&l->changed, &l->lock);
-            continue;
-        }
-        const int64_t b = l->filled;
-        const int buffer = (int)(b % l->n_buffers);
-        l->reading = true; /* keeps l->samples alive */
-        (void)pthread_mutex_unlock(&l->lock);
-        const grv_status status = read_batch(l, l->samples + b * l->params.batch, l->inputs[buffer], l->targets[buffer]);
-        (void)pthread_mutex_lock(&l->lock);
-        l->reading = false;
-        l->status = status;
-        if (status == GRV_OK) l->filled++;
-        else (void)snprintf(l->message, sizeof l->message, "%s", grv_error_message());
-        (void)pthread_cond_broadcast(&l->changed);
-    }
-    (void)pthread_mutex_unlock(&l->lock);
-    return NULL;
+    (void)slot;
+    atomic_store(&((grv_loader *)context)->given_up, true);
 }
 
 static grv_status take_buffers(grv_loader *l)
 {
-    GRV_TRY(GRVI_CALLOC(&l->inputs, l->n_buffers));
-    GRV_TRY(GRVI_CALLOC(&l->targets, l->n_buffers));
-    for (int i = 0; i < l->n_buffers; i++) {
+    GRV_TRY(GRVI_CALLOC(&l->inputs, l->n_slots));
+    GRV_TRY(GRVI_CALLOC(&l->targets, l->n_slots));
+    for (int i = 0; i < l->n_slots; i++) {
         GRV_TRY(GRVI_CALLOC(&l->inputs[i], l->params.batch * l->n_input));
         GRV_TRY(GRVI_CALLOC(&l->targets[i], l->params.batch * l->n_target));
     }
     return GRV_OK;
 }
 
-grv_status grv_loader_create(grv_dataset *dataset, const grv_loader_params *params, grv_loader **out)
+static grv_status open_reader(grv_loader *l)
+{
+    const grv_reader_source source = {.context = l, .fill = fill_batch, .cancel = give_up};
+    grv_reader_params params = grv_reader_params_default();
+    params.n_ahead = l->params.n_ahead;
+    GRV_TRY(grv_reader_create(&source, &params, &l->reader));
+    l->n_slots = grv_reader_slots(l->reader);
+    return take_buffers(l);
+}
+
+grv_status grv_loader_create(grv_dataset *dataset, const grv_loader_params *params,
+                             grv_loader **out)
 {
     *out = NULL;
     const grv_dataset_desc *const desc = grv_dataset_get_desc(dataset);
-    GRV_CHECK(params->batch >= 1 && params->n_ahead >= 1, GRV_E_ARG, "loader: a batch of at least 1 sample and 1 batch ahead expected");
-    GRV_CHECK(params->planes.start >= 0 && params->planes.count >= 1 && params->planes.start + params->planes.count <= desc->target.shape[0],
+    GRV_CHECK(params->batch >= 1 && params->n_ahead >= 1, GRV_E_ARG,
+              "loader: a batch of at least 1 sample and 1 batch ahead expected");
+    GRV_CHECK(params->planes.start >= 0 && params->planes.count >= 1 &&
+                  params->planes.start + params->planes.count <= desc->target.shape[0],
               GRV_E_ARG, "loader: planes %lld to %lld of %lld", (long long)params->planes.start,
-              (long long)(params->planes.start + params->planes.count), (long long)desc->target.shape[0]);
+              (long long)(params->planes.start + params->planes.count),
+              (long long)desc->target.shape[0]);
     grv_loader *l = NULL;
     GRV_TRY(GRVI_CALLOC(&l, 1));
     l->dataset = dataset;
     l->params = *params;
-    l->n_buffers = params->n_ahead + 1;
     l->n_input = params->planes.count * field_plane(&desc->input);
     l->n_target = params->planes.count * field_plane(&desc->target);
-    (void)pthread_mutex_init(&l->lock, NULL);
-    (void)pthread_cond_init(&l->changed, NULL);
-    grv_status status = take_buffers(l);
-    if (status == GRV_OK) {
-        l->has_thread = pthread_create(&l->thread, NULL, reader_main, l) == 0;
-        if (!l->has_thread) status = grvi_fail(GRV_E_NOMEM, __FILE__, __LINE__, __func__, "loader: no thread to be had");
-    }
-    if (status != GRV_OK) {
-        grv_loader_destroy(&l);
-        return status;
-    }
+    const grv_status status = open_reader(l);
+    if (status != GRV_OK) grv_loader_destroy(&l);
     *out = l;
-    return GRV_OK;
+    return status;
 }
 
 void grv_loader_destroy(grv_loader **loader)
 {
     if (loader == NULL || *loader == NULL) return;
     grv_loader *const l = *loader;
-    (void)pthread_mutex_lock(&l->lock);
-    l->stop = true;
-    (void)pthread_cond_broadcast(&l->changed);
-    (void)pthread_mutex_unlock(&l->lock);
-    if (l->has_thread) (void)pthread_join(l->thread, NULL);
-    (void)pthread_cond_destroy(&l->changed);
-    (void)pthread_mutex_destroy(&l->lock);
-    for (int i = 0; i < l->n_buffers; i++) {
+    grv_reader_destroy(&l->reader);
+    for (int i = 0; i < l->n_slots; i++) {
         if (l->inputs != NULL) grv_free(l->inputs[i]);
         if (l->targets != NULL) grv_free(l->targets[i]);
     }
@@ -141,50 +109,32 @@ void grv_loader_destroy(grv_loader **loader)
 
 grv_status grv_loader_begin(grv_loader *l, const int64_t *samples, int64_t n)
 {
-    GRV_CHECK(n >= 0 && n % l->params.batch == 0, GRV_E_ARG, "loader: whole batches of %lld samples expected, %lld samples found",
+    GRV_CHECK(n >= 0 && n % l->params.batch == 0, GRV_E_ARG,
+              "loader: whole batches of %lld samples expected, %lld samples found",
               (long long)l->params.batch, (long long)n);
     int64_t *copy = NULL;
     GRV_TRY(GRVI_ALLOC(&copy, n));
     if (n > 0) memcpy(copy, samples, sizeof *copy * (size_t)n);
-    (void)pthread_mutex_lock(&l->lock);
-    l->n_batches = 0; /* no other read begins; the result of the one under way is forgotten below */
-    while (l->reading) (void)pthread_cond_wait(&l->changed, &l->lock);
+    grv_reader_stop(l->reader);
     grv_free(l->samples);
     l->samples = copy;
-    l->n_batches = n / l->params.batch;
-    l->filled = l->consumed = 0;
-    l->holds_one = false;
-    l->status = GRV_OK;
-    (void)pthread_cond_broadcast(&l->changed);
-    (void)pthread_mutex_unlock(&l->lock);
+    atomic_store(&l->given_up, false);
+    grv_reader_begin(l->reader, n / l->params.batch);
     return GRV_OK;
 }
 
 grv_status grv_loader_next(grv_loader *l, const float **input, const float **target)
 {
-    const double begin = grv_clock_seconds();
-    grv_status status = GRV_OK;
+    int slot = -1;
     *input = *target = NULL;
-    (void)pthread_mutex_lock(&l->lock);
-    if (l->holds_one) {
-        l->consumed++;
-        l->holds_one = false;
-        (void)pthread_cond_broadcast(&l->changed);
-    }
-    while (l->consumed < l->n_batches && l->filled == l->consumed && l->status == GRV_OK) (void)pthread_cond_wait(&l->changed, &l->lock);
-    if (l->consumed == l->n_batches) {
-        status = GRV_END;
-    } else if (l->filled > l->consumed) {
-        const int buffer = (int)(l->consumed % l->n_buffers);
-        *input = l->inputs[buffer];
-        *target = l->targets[buffer];
-        l->holds_one = true;
-    } else {
-        status = grvi_fail_from(l->status, l->message);
-    }
-    (void)pthread_mutex_unlock(&l->lock);
-    l->waited += grv_clock_seconds() - begin;
-    return status;
+    const grv_status status = grv_reader_next(l->reader, &slot);
+    if (status != GRV_OK) return status;
+    *input = l->inputs[slot];
+    *target = l->targets[slot];
+    return GRV_OK;
 }
 
-double grv_loader_waited(const grv_loader *l) { return l->waited; }
+double grv_loader_waited(const grv_loader *l)
+{
+    return grv_reader_get_stats(l->reader).waited_s;
+}

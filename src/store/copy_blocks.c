@@ -119,8 +119,10 @@ grv_status grvi_copy_choose_block(const grvi_copy_shapes *shapes, int64_t budget
     GRV_CHECK(least <= (double)budget, GRV_E_ARG,
               "one object of the new array has %.1f MB, %.1f MB of memory are left for it",
               least * 1e-6, (double)grvi_max_i64(budget, 0) * 1e-6);
-    while (grow_for_reads(shapes, budget, block)) {}
+    while (grow_for_reads(shapes, budget, block)) {
+    }
     const int64_t enough = grvi_min_i64(budget, enough_bytes);
-    while (grow_for_threads(shapes, enough, block)) {}
+    while (grow_for_threads(shapes, enough, block)) {
+    }
     return GRV_OK;
 }

@@ -210,7 +210,6 @@ static grv_status get_with_retries(grvi_http_client *client, connection *c, cons
         (void)atomic_fetch_add(&client->kv->requests, 1);
         const grv_status status = try_once(c, full_url, &t, &again);
         if (status == GRV_OK) return GRV_OK;
-        grv_free(answer->data);
         *answer = (grvi_http_answer){0};
         if (!again) return status;
         const double pause = pause_before(client, c, n_tries);

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/alloc.h"
-
 /* objects so small are taken whole from a server that ignores ranges */
 static const int64_t max_unranged_bytes = (int64_t)8 << 20;
 /* of a page that explains an error; it is not kept */
@@ -119,14 +117,14 @@ static grv_status check_version(const grvi_http_exchange *x)
     return GRV_OK;
 }
 
-/* Room for n bytes of the body, in the caller's memory or in memory of the answer. */
+/* Room for n bytes of the body. */
 static grv_status make_room(grvi_http_exchange *x, int64_t n)
 {
     x->n_room = n;
     x->to = x->request->out;
     if (x->to != NULL) return GRV_OK;
-    GRV_TRY(grvi_realloc(n, 1, (void **)&x->answer->data));
-    x->to = x->answer->data;
+    GRV_TRY(grvi_buffer_reserve(x->request->buffer, n));
+    x->to = x->request->buffer->data;
     return GRV_OK;
 }
 
@@ -204,7 +202,7 @@ grv_status grvi_http_take_body(grvi_http_exchange *x, const uint8_t *bytes, int6
     const int64_t skipped = grvi_min_i64(n, x->n_skip);
     const int64_t taken = grvi_min_i64(n - skipped, x->n_room - x->n_taken);
     x->n_skip -= skipped;
-    memcpy(x->to + x->n_taken, bytes + skipped, (size_t)taken);
+    if (taken > 0) memcpy(x->to + x->n_taken, bytes + skipped, (size_t)taken);
     x->n_taken += taken;
     return GRV_OK;
 }

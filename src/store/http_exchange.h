@@ -3,6 +3,7 @@
 #define GRVI_STORE_HTTP_EXCHANGE_H
 
 #include "store/kv.h"
+#include "store/scratch.h"
 
 /* What tells one version of an object from another. */
 typedef struct grvi_http_version {
@@ -15,16 +16,16 @@ typedef struct grvi_http_request {
     const char *key;                  /* below the client's address */
     grvi_byte_range range;            /* n_bytes > 0 */
     const grvi_http_version *version; /* any other one is an error; NULL: any will do */
-    uint8_t *
-        out; /* [range.n_bytes]: the range must come whole and goes here. NULL: what there is of it goes to answer.data */
+    uint8_t *out; /* [range.n_bytes]: the range must come whole, and goes here */
+    grvi_buffer *
+        buffer; /* if out is NULL: what there is of the range goes here, in place of what it held */
 } grvi_http_request;
 
 typedef struct grvi_http_answer {
     bool found;
     grvi_http_version version;
-    uint8_t *data; /* free with grv_free; NULL if the request has `out` */
-    int64_t offset,
-        n_bytes; /* of the part that came, in the object; may be more than was asked for */
+    /* of the part that came, in the object; may be more than was asked for */
+    int64_t offset, n_bytes;
 } grvi_http_answer;
 
 /* One try of one request: begin, headers, body, finish. */
@@ -52,7 +53,7 @@ void grvi_http_take_header(grvi_http_exchange *x, const char *line, int64_t n);
 /* The next bytes of the body. After an error the rest is of no use. */
 grv_status grvi_http_take_body(grvi_http_exchange *x, const uint8_t *bytes,
                                int64_t n) GRV_MUST_CHECK;
-/* The answer is complete. On failure *again tells whether another try may do better; answer->data is the caller's in any case. */
+/* The answer is complete. On failure *again tells whether another try may do better. */
 grv_status grvi_http_finish(grvi_http_exchange *x, bool *again) GRV_MUST_CHECK;
 
 #endif

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/fs.h"
 #include "grove/core.h"
 #include "store/kv.h"
 
@@ -19,7 +19,8 @@ static bool is_zip(const char *path)
 {
     const size_t n = strlen(path);
     char magic[4] = {0};
-    if (!grvi_fs_exists(path) || grvi_fs_is_directory(path)) return false;
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
     if (n > 4 && strcmp(path + n - 4, ".zip") == 0) return true;
     FILE *const file = fopen(path, "rb");
     if (file == NULL) return false;

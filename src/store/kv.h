@@ -18,6 +18,10 @@ typedef struct grvi_object {
     void *state;
 } grvi_object;
 
+/* Held by the writer of an object; lives in the caller's storage. */
+typedef struct grvi_lock {
+    int handle; /* the back end's; -1: nothing is held */
+} grvi_lock;
 /* n_bytes > 0 from offset on, as far as the object goes; offset == -n_bytes: the last n_bytes bytes. */
 typedef struct grvi_byte_range {
     int64_t offset, n_bytes;
@@ -31,6 +35,10 @@ typedef grv_status grvi_kv_visit(void *argument, const char *name, bool is_prefi
 /* A back end that only reads leaves put, remove and commit NULL; one that cannot list fails with GRV_E_UNSUPPORTED. */
 typedef struct grvi_kv_class {
     const char *name; /* "a folder", in messages */
+    /* What suits reading from it, where the caller does not say: threads that wait at a time beside those that decode, bytes
+     * that are read in vain rather than asking twice, and bytes asked for at a time. 0: as for local files */
+    int n_io;
+    int64_t gap_bytes, run_bytes;
     /* *found = false and GRV_OK if the key is absent */
     grv_status (*open_object)(grvi_kv *kv, const char *key, grvi_object *object, bool *found);
     /* The same, and the bytes `ahead`, which the caller reads next, come with the answer. NULL where opening costs no round trip */
@@ -49,6 +57,11 @@ typedef struct grvi_kv_class {
     /* what was put is on the disk afterwards */
     grv_status (*commit)(grvi_kv *kv);
     void (*destroy)(grvi_kv *kv);
+    /* Waits until no other thread or process holds the lock of this number (an object's, in an array's grid) at a prefix (the
+     * array), and takes it. One at a time for each thread. It ends with the process, however that ends. */
+    grv_status (*lock)(grvi_kv *kv, const char *prefix, int64_t number, grvi_lock *lock);
+    /* of one that is not held: does nothing */
+    void (*unlock)(grvi_kv *kv, grvi_lock *lock);
     /* names directly below a prefix that `list` hides: what writers put aside, and left if they were killed. NULL: there are none */
     grv_status (*list_partial)(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
                                void *argument);

@@ -1,6 +1,8 @@
 /* Key-value back end on a file system: a key is a path below the root, a value is a file.
  * Publication: write aside in the same folder ("<name>.partial-..."), rename. Listings skip such files.
- * The fsync policy: none; one syncfs at commit; or each file before its rename and its folder after. */
+ * The fsync policy: none; one syncfs at commit; or each file before its rename and its folder after.
+ * Locks: byte `number` of the empty file ".grove-lock" in the array's folder, as a lock of an open file description, which
+ * excludes threads and processes alike and ends when its holder does. Where a file system has no locks, there are none. */
 #define _GNU_SOURCE /* syncfs */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include "store/kv.h"
 
 enum { PATH_BYTES = 4096 };
+static const char lock_name[] = ".grove-lock";
 
 typedef struct kv_fs {
     grvi_kv base;
@@ -77,6 +80,17 @@ static grv_status sync_folder(const char *folder)
     return GRV_OK;
 }
 
+/* The entry of a file in its folder; where folders were made for it, also their entries in those above, up to the root. */
+static grv_status sync_folders(const kv_fs *fs, char *folder, bool is_new)
+{
+    GRV_TRY(sync_folder(folder));
+    while (is_new && strlen(folder) > strlen(fs->root)) {
+        *strrchr(folder, '/') = '\0';
+        GRV_TRY(sync_folder(folder));
+    }
+    return GRV_OK;
+}
+
 static grv_status fs_put(grvi_kv *kv, const char *key, const void *data, int64_t n)
 {
     const kv_fs *const fs = (kv_fs *)kv;
@@ -84,11 +98,11 @@ static grv_status fs_put(grvi_kv *kv, const char *key, const void *data, int64_t
     GRV_TRY(path_of(fs, key, path));
     (void)snprintf(folder, sizeof folder, "%s", path);
     *strrchr(folder, '/') = '\0';
-    if (!grvi_fs_is_directory(folder)) GRV_TRY(grvi_fs_make_directory(folder));
+    const bool is_new_folder = !grvi_fs_is_directory(folder);
+    if (is_new_folder) GRV_TRY(grvi_fs_make_directory(folder));
     const bool durable = fs->sync == GRV_STORE_SYNC_EACH;
     GRV_TRY(grvi_fs_write_atomic(path, data, n, durable));
-    if (durable) GRV_TRY(sync_folder(folder));
-    return GRV_OK;
+    return durable ? sync_folders(fs, folder, is_new_folder) : GRV_OK;
 }
 
 static grv_status fs_remove(grvi_kv *kv, const char *key)
@@ -148,6 +162,42 @@ static grv_status fs_commit(grvi_kv *kv)
     return GRV_OK;
 }
 
+/* ends with the process: a writer that was killed leaves nothing that stops others */
+static grv_status fs_lock(grvi_kv *kv, const char *prefix, int64_t number, grvi_lock *lock)
+{
+    char path[PATH_BYTES];
+    struct flock range = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)number, .l_len = 1};
+    lock->handle = -1;
+    GRV_TRY(path_of((kv_fs *)kv, prefix, path));
+    GRV_CHECK(strlen(path) + sizeof lock_name + 1 <= PATH_BYTES, GRV_E_ARG,
+              "path of '%s' is longer than %d bytes", prefix, PATH_BYTES - 1);
+    /* the first object of an array may be written before anything else of it */
+    if (!grvi_fs_is_directory(path)) GRV_TRY(grvi_fs_make_directory(path));
+    (void)snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", lock_name);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    GRV_CHECK(fd >= 0, GRV_E_IO, "open %s: %s", path, strerror(errno));
+    int result = -1;
+    do result = fcntl(fd, F_OFD_SETLKW, &range);
+    while (result != 0 && errno == EINTR);
+    const int reason = result == 0 ? 0 : errno;
+    if (reason == 0) {
+        lock->handle = fd;
+        return GRV_OK;
+    }
+    (void)close(fd);
+    const bool has_none = reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
+    GRV_CHECK(has_none, GRV_E_IO, "lock %s: %s", path, strerror(reason));
+    return GRV_OK;
+}
+
+static void fs_unlock(grvi_kv *kv, grvi_lock *lock)
+{
+    (void)kv;
+    if (lock->handle >= 0) (void)close(lock->handle);
+    lock->handle = -1;
+}
+
 static void fs_destroy(grvi_kv *kv)
 {
     kv_fs *const fs = (kv_fs *)kv;
@@ -164,7 +214,9 @@ static const grvi_kv_class fs_class = {.name = "a folder",
                                        .list = fs_list,
                                        .list_partial = fs_list_partial,
                                        .commit = fs_commit,
-                                       .destroy = fs_destroy};
+                                       .destroy = fs_destroy,
+                                       .lock = fs_lock,
+                                       .unlock = fs_unlock};
 
 grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv)
 {

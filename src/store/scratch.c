@@ -20,7 +20,7 @@ static void scratch_destroy(grvi_scratch *scratch)
         for (int i = 0; i < 5; i++) grvi_buffer_fini(&scratch->stage[d][i]);
         for (int i = 0; i < 2; i++) grvi_buffer_fini(&scratch->entries[d][i]);
     }
-    for (int i = 0; i < 3; i++) grvi_buffer_fini(&scratch->plan[i]);
+    grvi_buffer_fini(&scratch->shared);
     grv_free(scratch);
 }
 

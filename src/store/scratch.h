@@ -17,7 +17,7 @@ typedef struct grvi_scratch {
         [GRVI_MAX_DEPTH]
         [5]; /* per level of nesting: two in turn between codecs, a dense chunk, two in turn between filters */
     grvi_buffer entries[GRVI_MAX_DEPTH][2]; /* shard indices: old and new */
-    grvi_buffer plan[3];                    /* array_read.c: objects, pieces, runs */
+    grvi_buffer shared; /* read_plan_piece.c: part of a chunk that several requests want */
     int64_t bytes_decoded;                  /* counted here, collected by the caller */
     struct grvi_scratch_pool *pool;
     struct grvi_scratch *next; /* in the pool */

@@ -139,7 +139,8 @@ void grvi_shuffle_sort(const grvi_shuffle_buckets *buckets, int64_t bucket,
     const uint64_t first_key = (uint64_t)buckets->first_bin[bucket] << KEY_BITS_BELOW;
     const int shift = KEY_BITS_BELOW + log2_up(n_bins) - log2_up(n_cells);
     memset(cells, 0, (size_t)n_cells * sizeof *cells);
-    for (int64_t i = 0; i < records->n; i++) cells[cell_of(key_of(records, i) - first_key, shift)]++;
+    for (int64_t i = 0; i < records->n; i++)
+        cells[cell_of(key_of(records, i) - first_key, shift)]++;
     for (int64_t c = 0, sum = 0; c < n_cells; c++) {
         const int64_t n = cells[c];
         cells[c] = sum;

@@ -9,10 +9,11 @@
 /* Ranges of keys whose rows are sorted in memory together. */
 typedef struct grvi_shuffle_buckets {
     uint64_t seed;
-    int64_t n;          /* buckets */
-    int32_t *of_bin;    /* [2^16] bucket of a key by its highest 16 bits */
-    int64_t *rows;      /* [n] rows in the bucket */
-    int64_t *first_row; /* [n] rows in the buckets before it: where its rows stand in the shuffled order */
+    int64_t n;       /* buckets */
+    int32_t *of_bin; /* [2^16] bucket of a key by its highest 16 bits */
+    int64_t *rows;   /* [n] rows in the bucket */
+    int64_t *
+        first_row; /* [n] rows in the buckets before it: where its rows stand in the shuffled order */
     int64_t *first_bin; /* [n + 1] */
 } grvi_shuffle_buckets;
 

@@ -4,18 +4,19 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
-#include "store/store_impl.h"
+#include "store/read_plan_impl.h"
 
 grv_store_params grv_store_params_default(void)
 {
     return (grv_store_params){.writable = false,
                               .sync = GRV_STORE_SYNC_NONE,
                               .n_threads = 1,
+                              .n_io = -1,
                               .index_cache_bytes = (int64_t)64 << 20,
                               .max_chunk_bytes = INT32_MAX,
+                              .zarr_format = 3,
                               .http_retries = 4,
-                              .http_timeout_s = 30.0,
-                              .zarr_format = 3};
+                              .http_timeout_s = 30.0};
 }
 
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
@@ -31,6 +32,8 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
     GRV_TRY_GOTO(grvi_strdup(location, &store->location));
+    grvi_workers_init(&store->workers);
+    (void)pthread_mutex_init(&store->plan_lock, NULL);
     GRV_TRY_GOTO(grvi_kv_create(location, &store->params, &store->kv));
     *out = store;
 done:
@@ -48,6 +51,8 @@ void grv_store_close(grv_store **store)
     if (store == NULL || *store == NULL) return;
     if ((*store)->kv != NULL && (*store)->params.writable && grv_store_commit(*store) != GRV_OK)
         grv_error_clear();
+    grvi_workers_fini(&(*store)->workers);
+    grvi_plans_fini(*store);
     grvi_index_cache_fini(&(*store)->indices);
     grvi_scratch_pool_fini(&(*store)->scratches);
     grvi_kv_destroy(&(*store)->kv);

@@ -118,7 +118,8 @@ typedef struct key_walk {
 /* Is this name among those of chunks? Others may keep things of their own beside them. */
 static bool is_chunk_name(const grv_array_desc *desc, const char *name)
 {
-    return desc->keys_v2 ? name[0] >= '0' && name[0] <= '9' : strcmp(name, "c") == 0 || strncmp(name, "c.", 2) == 0;
+    return desc->keys_v2 ? name[0] >= '0' && name[0] <= '9'
+                         : strcmp(name, "c") == 0 || strncmp(name, "c.", 2) == 0;
 }
 
 static grv_status visit_partial(void *argument, const char *name, bool is_prefix)
@@ -262,8 +263,8 @@ static grv_status read_entries(object_job *job, const grvi_object *object, const
     GRV_TRY(grvi_shard_index_place(sharding, object->n_bytes, &offset));
     GRV_TRY(read_part(job, object, key, offset, sharding->index_bytes, s));
     GRV_TRY_GOTO(GRVI_ALLOC(&entries, sharding->n_inner));
-    GRV_TRY_GOTO(grvi_shard_index_decode(sharding, s->scratch->encoded.data, object->n_bytes,
-                                         entries));
+    GRV_TRY_GOTO(
+        grvi_shard_index_decode(sharding, s->scratch->encoded.data, object->n_bytes, entries));
     GRV_TRY_GOTO(GRVI_ALLOC(out, sharding->n_inner));
     for (int64_t i = 0; i < sharding->n_inner; i++) {
         if (!grvi_shard_entry_is_empty(&entries[i]))

@@ -27,6 +27,7 @@ typedef struct copier {
     grv_store *source, *target;
     const char *source_path, *target_path;
     const grv_copy_params *params;
+    bool resumed;        /* an earlier call was here, and may have left files aside */
     int64_t done, total; /* bytes of elements */
     grv_copy_report report;
 } copier;
@@ -40,11 +41,11 @@ typedef struct array_copy {
     grvi_text codecs, want; /* strings of desc; the record without its progress */
     char *attributes;
     int64_t unit[GRVI_MAX_RANK], block[GRVI_MAX_RANK];
-    bool as_bytes;             /* objects are copied as they are, one for each step */
-    int64_t n_steps, n_done;   /* in row-major order of `grid` */
+    bool as_bytes;               /* objects are copied as they are, one for each step */
+    int64_t n_steps, n_done;     /* in row-major order of `grid` */
     int64_t grid[GRVI_MAX_RANK]; /* steps along each axis */
-    int64_t n_bytes;           /* of elements */
-    double recorded_s;         /* clock when the record was published */
+    int64_t n_bytes;             /* of elements */
+    double recorded_s;           /* clock when the record was published */
 } array_copy;
 
 /* ---- the record ---- */
@@ -198,8 +199,7 @@ static grv_status tell(array_copy *c, int64_t n_done)
     copier *const all = c->copier;
     c->n_done = n_done;
     const double part = c->n_steps > 0 ? (double)n_done / (double)c->n_steps : 1;
-    const int64_t bytes =
-        grvi_add_bytes(all->done, (int64_t)(part * (double)(c->n_bytes / 2)) * 2);
+    const int64_t bytes = grvi_add_bytes(all->done, (int64_t)(part * (double)(c->n_bytes / 2)) * 2);
     const grv_status status = grvi_tool_report(&all->params->hooks, bytes, all->total);
     if (status == GRV_OK && grv_clock_seconds() - c->recorded_s < record_interval_s) return GRV_OK;
     if (status == GRV_OK) return publish_progress(c);
@@ -291,8 +291,7 @@ static grv_status copy_by_blocks(array_copy *c)
     uint8_t *elements = NULL;
     int64_t position[GRVI_MAX_RANK] = {0}, start[GRVI_MAX_RANK], count[GRVI_MAX_RANK];
     const int64_t item_bytes = c->from->metadata.chain->item_bytes;
-    for (int i = 0; i < c->desc.rank; i++)
-        count[i] = grvi_min_i64(c->block[i], c->desc.shape[i]);
+    for (int i = 0; i < c->desc.rank; i++) count[i] = grvi_min_i64(c->block[i], c->desc.shape[i]);
     GRV_TRY(GRVI_ALLOC(&elements, grvi_box_bytes(c->desc.rank, count, item_bytes)));
     while (c->n_done < c->n_steps) {
         grvi_grid_position(c->desc.rank, c->grid, c->n_done, position);
@@ -375,24 +374,24 @@ static grv_status choose_steps(array_copy *c)
         if (status != GRV_OK)
             GRV_FAIL(status, "'%s': %s; coding takes %.1f MB: give %.0f MB of memory or more",
                      c->path, grvi_reason(status), (double)overhead * 1e-6,
-                     1 + ((double)overhead + (double)grvi_box_bytes(d->rank, d->chunk_shape,
-                                                                    shapes.item_bytes)) *
+                     1 + ((double)overhead +
+                          (double)grvi_box_bytes(d->rank, d->chunk_shape, shapes.item_bytes)) *
                              1e-6);
     }
     c->n_steps = 1;
     for (int i = 0; i < d->rank; i++) {
         c->grid[i] = grvi_ceil_div(d->shape[i], c->block[i]);
-        c->n_steps *= c->grid[i]; /* at most the number of objects, which array_create has checked */
+        c->n_steps *=
+            c->grid[i]; /* at most the number of objects, which array_create has checked */
     }
     return GRV_OK;
 }
 
 /* Steps that an earlier call has finished, 0 if it took other steps. */
-static grv_status find_earlier(array_copy *c, bool *found)
+static grv_status find_earlier(array_copy *c)
 {
     grvi_json *record = NULL;
     GRV_TRY(load_record(c->copier, c->path, &record));
-    *found = record != NULL;
     if (record == NULL) return GRV_OK;
     const grv_status status = compare_record(c, record);
     const grvi_json *const step = grvi_json_get(record, "step");
@@ -408,7 +407,7 @@ static grv_status find_earlier(array_copy *c, bool *found)
     return status;
 }
 
-static grv_status remove_partial(void *argument, const char *name, bool is_prefix)
+static grv_status collect_partial(void *argument, const char *name, bool is_prefix)
 {
     grvi_text *const keys = argument;
     if (is_prefix || strcmp(name, GRVI_COPY_RECORD) == 0) return GRV_OK;
@@ -423,7 +422,7 @@ static grv_status clean_folder(copier *c, const char *prefix)
     grvi_text names = {0}, key = {0};
     grvi_kv *const kv = c->target->kv;
     if (kv->class->list_partial == NULL) return GRV_OK;
-    GRV_TRY_GOTO(kv->class->list_partial(kv, prefix, remove_partial, &names));
+    GRV_TRY_GOTO(kv->class->list_partial(kv, prefix, collect_partial, &names));
     for (int64_t at = 0; at < names.n; at += (int64_t)strlen(names.data + at) + 1) {
         key.n = 0;
         grvi_join_key(&key, prefix, names.data + at);
@@ -493,9 +492,9 @@ static bool is_as_it_was(const array_copy *c)
            p->key_separator == q->key_separator && is_same_coding(c->from, c->to);
 }
 
-static grv_status publish_array(array_copy *c, bool resumed)
+static grv_status publish_array(array_copy *c)
 {
-    if (resumed) GRV_TRY(clean_array(c));
+    if (c->copier->resumed) GRV_TRY(clean_array(c));
     GRV_TRY(grv_store_commit(c->copier->target));
     if (is_as_it_was(c))
         GRV_TRY(publish_document(c->copier, c->from->path, c->path));
@@ -517,6 +516,7 @@ static grv_status accept_finished(array_copy *c)
                    GRV_E_EXISTS, "'%s' differs in type, shape or chunks from what this copy makes",
                    c->path);
     GRV_TRY_GOTO(remove_record(c->copier, c->path));
+    GRV_TRY_GOTO(clean_array(c));
     c->copier->report.n_bytes_skipped += c->n_bytes;
 done:
     grv_array_close(&found);
@@ -525,16 +525,15 @@ done:
 
 static grv_status copy_new_array(array_copy *c)
 {
-    bool resumed = false;
     GRV_TRY(grvi_array_prepare(c->copier->target, c->path, &c->desc, &c->to));
     GRV_TRY(choose_steps(c));
-    GRV_TRY(find_earlier(c, &resumed));
+    GRV_TRY(find_earlier(c));
     if (c->n_steps > 0)
         c->copier->report.n_bytes_skipped +=
             (int64_t)((double)c->n_done / (double)c->n_steps * (double)c->n_bytes);
     GRV_TRY(publish_progress(c));
     GRV_TRY(c->as_bytes ? copy_as_bytes(c) : copy_by_blocks(c));
-    GRV_TRY(publish_array(c, resumed));
+    GRV_TRY(publish_array(c));
     c->copier->report.n_byte_copied += c->as_bytes;
     return GRV_OK;
 }
@@ -545,8 +544,7 @@ static grv_status copy_array(copier *all, const char *from_path, const char *to_
     array_copy c = {.copier = all, .path = to_path};
     grv_node_kind there = GRV_NODE_NONE;
     GRV_TRY_GOTO(grv_array_open(all->source, from_path, &c.from));
-    GRV_TRY_GOTO(
-        grvi_layout_apply(&all->params->layout, c.from, is_alone, &c.desc, &c.codecs));
+    GRV_TRY_GOTO(grvi_layout_apply(&all->params->layout, c.from, is_alone, &c.desc, &c.codecs));
     GRV_TRY_GOTO(grv_attributes_get(all->source, from_path, &c.attributes));
     if (strcmp(c.attributes, "{}") != 0) c.desc.attributes = c.attributes;
     c.n_bytes = grvi_array_bytes(c.from);
@@ -594,8 +592,7 @@ static grv_status copy_group(copier *c, const char *from_path, const char *to_pa
     GRV_TRY(grvi_metadata_load(c->source->kv, from_path, &document, &kind));
     const bool is_kept = wanted == 0 || wanted == grvi_metadata_version(document);
     grvi_json_free(document);
-    return is_kept ? publish_document(c, from_path, to_path)
-                   : convert_group(c, from_path, to_path);
+    return is_kept ? publish_document(c, from_path, to_path) : convert_group(c, from_path, to_path);
 }
 
 static grv_status copy_node(copier *c, const grvi_tree_node *node)
@@ -606,11 +603,13 @@ static grv_status copy_node(copier *c, const grvi_tree_node *node)
     grvi_join_key(&to, c->target_path, node->path);
     GRV_TRY_GOTO(grvi_text_status(&from));
     GRV_TRY_GOTO(grvi_text_status(&to));
-    if (node->kind == GRV_NODE_GROUP)
+    if (node->kind == GRV_NODE_GROUP) {
         GRV_TRY_GOTO(copy_group(c, grvi_text_get(&from), grvi_text_get(&to)));
-    else
+        if (c->resumed) GRV_TRY_GOTO(clean_folder(c, grvi_text_get(&to)));
+    } else {
         GRV_TRY_GOTO(
             copy_array(c, grvi_text_get(&from), grvi_text_get(&to), node->path[0] == '\0'));
+    }
 done:
     grvi_text_fini(&from);
     grvi_text_fini(&to);
@@ -631,13 +630,24 @@ static grv_status survey(copier *c, const grvi_tree *tree)
         if (status == GRV_OK) status = grv_store_node(c->source, grvi_text_get(&path), &kind);
         if (status == GRV_OK && kind == GRV_NODE_ARRAY)
             status = grv_array_open(c->source, grvi_text_get(&path), &array);
-        if (array != NULL)
-            c->total = grvi_add_bytes(c->total, grvi_array_bytes(array));
+        if (array != NULL) c->total = grvi_add_bytes(c->total, grvi_array_bytes(array));
         grv_array_close(&array);
         grvi_text_fini(&path);
         GRV_TRY(status);
     }
     return GRV_OK;
+}
+
+/* A call that was killed while it wrote the record left a part of it aside. */
+static grv_status find_leftovers(copier *c)
+{
+    grvi_kv *const kv = c->target->kv;
+    grvi_text names = {0};
+    if (kv->class->list_partial == NULL) return GRV_OK;
+    const grv_status status = kv->class->list_partial(kv, c->target_path, collect_partial, &names);
+    c->resumed = names.n > 0;
+    grvi_text_fini(&names);
+    return status;
 }
 
 /* The target is free, or holds the unfinished copy that is to go on. */
@@ -648,6 +658,8 @@ static grv_status check_target(copier *c)
     const char *const name = c->params->source_name != NULL ? c->params->source_name : "";
     GRV_TRY(grvi_store_check_writable(c->target));
     GRV_TRY_GOTO(load_record(c, c->target_path, &record));
+    GRV_TRY_GOTO(find_leftovers(c));
+    c->resumed = c->resumed || record != NULL;
     if (record == NULL) return grvi_check_absent(c->target, c->target_path);
     GRV_CHECK_GOTO(c->params->resume, GRV_E_EXISTS,
                    "an unfinished copy stands at '%s'; it is not to go on (resume)",
@@ -683,8 +695,11 @@ grv_status grv_store_copy(grv_store *source, const char *source_path, grv_store 
                           grv_copy_report *report)
 {
     const grv_copy_params defaults = grv_copy_params_default();
-    copier c = {source, target, source_path, target_path, params != NULL ? params : &defaults,
-                0,      0,      {0}};
+    copier c = {.source = source,
+                .target = target,
+                .source_path = source_path,
+                .target_path = target_path,
+                .params = params != NULL ? params : &defaults};
     grv_status status = GRV_OK;
     grvi_tree tree = {0};
     GRV_TRY_GOTO(check_target(&c));

@@ -6,6 +6,7 @@
 
 #include "store/index_cache.h"
 #include "store/metadata.h"
+#include "store/workers.h"
 
 enum { GRVI_KEY_BYTES = 1024 };
 
@@ -15,6 +16,9 @@ struct grv_store {
     grv_store_params params;
     grvi_scratch_pool scratches;
     grvi_index_cache indices;
+    grvi_workers workers; /* of reads */
+    pthread_mutex_t plan_lock;
+    struct grv_read_plan *free_plans; /* for grv_array_read */
     _Atomic uint64_t next_array_id;
     _Atomic int64_t bytes_read, bytes_decoded, objects_opened, read_calls, bytes_written;
 };

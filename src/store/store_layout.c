@@ -8,8 +8,7 @@
 /* Zero stands for the whole axis. */
 static void take_shape(int rank, const int64_t *asked, const int64_t *whole, int64_t *out)
 {
-    for (int i = 0; i < rank; i++)
-        out[i] = asked[i] == 0 ? grvi_max_i64(1, whole[i]) : asked[i];
+    for (int i = 0; i < rank; i++) out[i] = asked[i] == 0 ? grvi_max_i64(1, whole[i]) : asked[i];
 }
 
 /* The codecs of the (inner) chunks as JSON text. */
@@ -30,8 +29,7 @@ static grv_status leaf_codecs(const char *codecs, const char *what, bool sharded
     const int64_t n = grvi_json_length(list);
     grvi_text_append(out, "[");
     for (int64_t i = 0; i < n; i++) {
-        const char *const name =
-            grvi_json_as_string(grvi_json_get(grvi_json_at(list, i), "name"));
+        const char *const name = grvi_json_as_string(grvi_json_get(grvi_json_at(list, i), "name"));
         if (i > 0) grvi_text_append(out, ",");
         grvi_json_print(grvi_json_at(list, i), out);
         if (name != NULL && strcmp(name, "crc32c") == 0) checksum = false;
@@ -48,8 +46,7 @@ done:
 static grv_status wrap_in_shard(int rank, const int64_t *inner_shape, const char *leaf,
                                 grvi_text *out)
 {
-    grvi_text_append(out,
-                     "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[");
+    grvi_text_append(out, "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[");
     for (int i = 0; i < rank; i++)
         grvi_text_printf(out, i > 0 ? ",%lld" : "%lld", (long long)inner_shape[i]);
     grvi_text_printf(out,

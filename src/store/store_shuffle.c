@@ -35,7 +35,7 @@ typedef struct tandem_array {
     grvi_text codecs, attributes; /* strings of desc */
     int64_t row_bytes, offset;    /* in a record */
     int64_t object_rows;          /* rows of a target object */
-    uint8_t *rows;                /* pass 1: of the block; pass 2: those that wait and those of the bucket */
+    uint8_t *rows; /* pass 1: of the block; pass 2: those that wait and those of the bucket */
     int64_t n_waiting, next_row;
 } tandem_array;
 
@@ -49,7 +49,7 @@ typedef struct shuffler {
     int64_t n_rows, row_bytes, record_bytes;
     int64_t block_rows, bucket_rows; /* that fit in memory */
     grvi_shuffle_buckets buckets;
-    int file; /* of records, bucket after bucket; -1: not open */
+    int file;     /* of records, bucket after bucket; -1: not open */
     int64_t done; /* bytes of both passes */
 } shuffler;
 
@@ -78,8 +78,8 @@ static grv_status add_array(shuffler *s, const char *name)
                    "that belong together",
                    grvi_array_name(s->arrays[0].from), (long long)s->n_rows,
                    grvi_array_name(a->from), (long long)desc->shape[0]);
-    a->row_bytes = grvi_box_bytes(desc->rank - 1, desc->shape + 1,
-                                  a->from->metadata.chain->item_bytes);
+    a->row_bytes =
+        grvi_box_bytes(desc->rank - 1, desc->shape + 1, a->from->metadata.chain->item_bytes);
     a->offset = KEY_BYTES + s->row_bytes;
     GRV_CHECK_GOTO(a->row_bytes < INT64_MAX - a->offset, GRV_E_ARG, "'%s': rows of 2^63 bytes",
                    grvi_array_name(a->from));
@@ -183,10 +183,11 @@ static grv_status find_object(void *argument, const char *name, bool is_prefix)
     grvi_text key = {0};
     grvi_join_key(&key, search->prefix, name);
     GRV_TRY_GOTO(grvi_text_status(&key));
-    GRV_CHECK_GOTO(is_prefix, GRV_E_EXISTS,
-                   "the place of the shuffled arrays is not empty: '%s' is there (of a shuffle that "
-                   "was killed?); remove it, or shuffle to another place",
-                   key.data);
+    GRV_CHECK_GOTO(
+        is_prefix, GRV_E_EXISTS,
+        "the place of the shuffled arrays is not empty: '%s' is there (of a shuffle that "
+        "was killed?); remove it, or shuffle to another place",
+        key.data);
     status = search_below(search->store, key.data);
 done:
     grvi_text_fini(&key);
@@ -217,8 +218,8 @@ static grv_status divide_memory(shuffler *s)
     for (int i = 0; i < s->n_arrays; i++) {
         const tandem_array *const a = &s->arrays[i];
         int64_t unit[GRVI_MAX_RANK];
-        coding = grvi_max_i64(coding, grvi_max_i64(grvi_read_overhead(a->from),
-                                                   grvi_write_overhead(a->to)));
+        coding = grvi_max_i64(
+            coding, grvi_max_i64(grvi_read_overhead(a->from), grvi_write_overhead(a->to)));
         const int64_t object[] = {a->object_rows};
         waiting += grvi_min_i64(grvi_box_bytes(1, object, a->row_bytes), INT64_MAX / 2 - waiting);
         grvi_decode_unit(a->from, unit);
@@ -228,11 +229,11 @@ static grv_status divide_memory(shuffler *s)
     const int64_t per_row = 2 * s->row_bytes + BYTES_PER_ROW_BESIDES;
     const int64_t left = s->params->memory_bytes - besides;
     s->bucket_rows = left / per_row;
-    GRV_CHECK(left > 0 && s->bucket_rows > 0, GRV_E_ARG,
-              "%.3f MB of memory are not enough: one object of each new array and their coding take "
-              "%.3f MB, a row %.6f MB more",
-              (double)s->params->memory_bytes * 1e-6, (double)besides * 1e-6,
-              (double)per_row * 1e-6);
+    GRV_CHECK(
+        left > 0 && s->bucket_rows > 0, GRV_E_ARG,
+        "%.3f MB of memory are not enough: one object of each new array and their coding take "
+        "%.3f MB, a row %.6f MB more",
+        (double)s->params->memory_bytes * 1e-6, (double)besides * 1e-6, (double)per_row * 1e-6);
     s->bucket_rows = grvi_min_i64(s->bucket_rows, s->n_rows);
     /* blocks that end with source chunks decode each once */
     s->block_rows = s->bucket_rows;
@@ -288,8 +289,9 @@ static grv_status file_read(const shuffler *s, uint8_t *data, int64_t n, int64_t
 typedef struct block_job {
     const shuffler *s;
     int64_t first_row;
-    uint64_t *keys;   /* [block_rows] */
-    int64_t *places;  /* [n_threads][buckets] records of a thread in a bucket, then where its next one goes */
+    uint64_t *keys; /* [block_rows] */
+    int64_t *
+        places; /* [n_threads][buckets] records of a thread in a bucket, then where its next one goes */
     uint8_t *records; /* [block_rows] grouped by bucket */
 } block_job;
 
@@ -393,8 +395,7 @@ static grv_status fill_buckets(shuffler *s)
         grv_parallel_for(s->n_threads, n, make_records, &job);
         GRV_TRY_GOTO(append_block(&job, written));
         s->done += n * s->row_bytes;
-        GRV_TRY_GOTO(
-            grvi_tool_report(&s->params->hooks, s->done, 2 * s->n_rows * s->row_bytes));
+        GRV_TRY_GOTO(grvi_tool_report(&s->params->hooks, s->done, 2 * s->n_rows * s->row_bytes));
     }
 done:
     grv_free(written);
@@ -507,8 +508,8 @@ static void remove_written(shuffler *s)
         char key[GRVI_KEY_BYTES];
         memcpy(count, a->to->grid, sizeof count);
         /* the object that was being written when it failed is one further */
-        count[0] = grvi_min_i64(count[0], grvi_ceil_div(a->next_row + a->n_waiting,
-                                                        desc->chunk_shape[0]));
+        count[0] =
+            grvi_min_i64(count[0], grvi_ceil_div(a->next_row + a->n_waiting, desc->chunk_shape[0]));
         bool any = true;
         for (int k = 0; k < desc->rank; k++) any = any && count[k] > 0;
         while (any) {

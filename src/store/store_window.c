@@ -3,12 +3,10 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
+#include "grove/read_plan.h"
 #include "store/store_tools_impl.h"
 
 enum { WINDOW_STREAM = 0x77696e64, PICK_STREAM = 0x7069636b };
-
-/* Most bytes of rows that are read at once when only some of them are wanted. */
-static const int64_t piece_bytes = (int64_t)4 << 20;
 
 /* ---- is it shuffled? ---- */
 
@@ -49,10 +47,11 @@ static grv_status check_arrays(grv_array *const *arrays, int n, const grv_window
                   (long long)here);
         if (params->unshuffled) continue;
         GRV_TRY(find_shuffle(arrays[i]));
-        GRV_CHECK(atomic_load(&arrays[i]->shuffled) > 0, GRV_E_ARG,
-                  "'%s' is not shuffled: a contiguous window of it is no random sample; make it with "
-                  "`grove store shuffle`, or allow it (unshuffled)",
-                  grvi_array_name(arrays[i]));
+        GRV_CHECK(
+            atomic_load(&arrays[i]->shuffled) > 0, GRV_E_ARG,
+            "'%s' is not shuffled: a contiguous window of it is no random sample; make it with "
+            "`grove store shuffle`, or allow it (unshuffled)",
+            grvi_array_name(arrays[i]));
         GRV_CHECK(atomic_load(&arrays[i]->shuffle_seed) == atomic_load(&arrays[0]->shuffle_seed),
                   GRV_E_ARG, "'%s' and '%s' were shuffled by different seeds",
                   grvi_array_name(arrays[0]), grvi_array_name(arrays[i]));
@@ -64,38 +63,11 @@ static grv_status check_arrays(grv_array *const *arrays, int n, const grv_window
               "%lld rows of a window of %lld", (long long)params->n_rows,
               (long long)params->window_rows);
     GRV_CHECK(params->n_rows == params->window_rows || params->n_rows < INT32_MAX, GRV_E_ARG,
-              "%lld rows of a window; fewer than 2^31 - 1 can be drawn",
-              (long long)params->n_rows);
+              "%lld rows of a window; fewer than 2^31 - 1 can be drawn", (long long)params->n_rows);
     return GRV_OK;
 }
 
 /* ---- reading ---- */
-
-static grv_status read_rows(grv_array *array, int64_t first, int64_t n, void *out)
-{
-    int64_t start[GRVI_MAX_RANK] = {0}, count[GRVI_MAX_RANK];
-    memcpy(count, array->metadata.desc.shape, sizeof count);
-    start[0] = first;
-    count[0] = n;
-    return grv_array_read(array, start, count, out, NULL);
-}
-
-static int64_t row_bytes_of(const grv_array *array)
-{
-    const grv_array_desc *const desc = &array->metadata.desc;
-    return grvi_box_bytes(desc->rank - 1, desc->shape + 1, array->metadata.chain->item_bytes);
-}
-
-/* All rows of the window: one read, or two around the end. */
-static grv_status read_whole(grv_array *array, int64_t first, int64_t n, uint8_t *out)
-{
-    const int64_t rows = array->metadata.desc.shape[0];
-    const int64_t before_end = grvi_min_i64(n, rows - first);
-    GRV_TRY(read_rows(array, first, before_end, out));
-    if (before_end < n)
-        GRV_TRY(read_rows(array, 0, n - before_end, out + before_end * row_bytes_of(array)));
-    return GRV_OK;
-}
 
 /* Row k of the subsample, counted from the start of the window: a uniform draw from the k-th of n equal parts. */
 static int64_t picked_row(const grv_window_params *p, int64_t k)
@@ -109,35 +81,74 @@ static int64_t picked_row(const grv_window_params *p, int64_t k)
     return begin + (int64_t)(bits % (uint64_t)(end - begin));
 }
 
-/* Some rows of the window. Neighbours that lie in one chunk, or in chunks that follow each other, are read together. */
-static grv_status read_picked(grv_array *array, int64_t first, const grv_window_params *p,
-                              uint8_t *out)
+/* What a window asks of its arrays; the plan copies it. */
+typedef struct window_requests {
+    grv_read_request *requests; /* at most two for each array */
+    int64_t (*starts)[GRVI_MAX_RANK], (*counts)[GRVI_MAX_RANK];
+    int64_t n;
+} window_requests;
+
+/* n rows from a first one on, or those of a list. */
+static void add_request(window_requests *w, grv_array *array, int64_t first, int64_t n,
+                        const int64_t *rows, void *out)
 {
-    const int64_t rows = array->metadata.desc.shape[0], row_bytes = row_bytes_of(array);
-    const int64_t most = grvi_max_i64(1, piece_bytes / grvi_max_i64(1, row_bytes));
-    int64_t unit[GRVI_MAX_RANK];
-    uint8_t *piece = NULL;
-    grv_status status = GRV_OK;
-    grvi_decode_unit(array, unit);
-    const int64_t longest = grvi_min_i64(p->window_rows, most);
-    GRV_TRY(GRVI_ALLOC(&piece, longest * row_bytes));
-    for (int64_t k = 0; k < p->n_rows;) {
-        const int64_t begin = (first + picked_row(p, k)) % rows;
-        int64_t end = begin + 1, n = 1;
-        for (; k + n < p->n_rows; n++) {
-            const int64_t next = (first + picked_row(p, k + n)) % rows;
-            const bool is_near = next >= end && next / unit[0] <= (end - 1) / unit[0] + 1;
-            if (!is_near || next + 1 - begin > longest) break;
-            end = next + 1;
-        }
-        GRV_TRY_GOTO(read_rows(array, begin, end - begin, piece));
-        for (int64_t i = 0; i < n; i++, k++)
-            memcpy(out + k * row_bytes,
-                   piece + ((first + picked_row(p, k)) % rows - begin) * row_bytes,
-                   (size_t)row_bytes);
+    int64_t *const start = w->starts[w->n], *const count = w->counts[w->n];
+    memset(start, 0, sizeof w->starts[0]);
+    memcpy(count, array->metadata.desc.shape, sizeof w->counts[0]);
+    start[0] = first;
+    count[0] = n;
+    w->requests[w->n++] = (grv_read_request){
+        .array = array, .start = start, .count = count, .rows = rows, .n_rows = n, .out = out};
+}
+
+static void add_array(window_requests *w, grv_array *array, const grv_window_params *p,
+                      int64_t first, const int64_t *picked, uint8_t *out)
+{
+    const grv_array_desc *const desc = &array->metadata.desc;
+    const int64_t rows = desc->shape[0];
+    const int64_t before_end = grvi_min_i64(p->window_rows, rows - first);
+    if (picked != NULL) {
+        add_request(w, array, 0, p->n_rows, picked, out);
+        return;
     }
+    add_request(w, array, first, before_end, NULL, out);
+    if (before_end < p->window_rows)
+        add_request(w, array, 0, p->window_rows - before_end, NULL,
+                    out + before_end *
+                              grvi_box_bytes(desc->rank - 1, desc->shape + 1, desc->item_bytes));
+}
+
+static grv_status pick_rows(const grv_window_params *p, int64_t first, int64_t n_all,
+                            int64_t **picked)
+{
+    *picked = NULL;
+    if (p->n_rows == p->window_rows) return GRV_OK;
+    GRV_TRY(GRVI_ALLOC(picked, p->n_rows));
+    for (int64_t k = 0; k < p->n_rows; k++) (*picked)[k] = (first + picked_row(p, k)) % n_all;
+    return GRV_OK;
+}
+
+/* All arrays in one plan, so that its threads have work from each. */
+static grv_status read_rows(grv_array *const *arrays, int n, const grv_window_params *params,
+                            int64_t first, void *const *out)
+{
+    grv_status status = GRV_OK;
+    window_requests w = {.n = 0};
+    grv_read_plan *plan = NULL;
+    int64_t *picked = NULL;
+    GRV_TRY_GOTO(pick_rows(params, first, arrays[0]->metadata.desc.shape[0], &picked));
+    GRV_TRY_GOTO(GRVI_ALLOC(&w.requests, 2 * n));
+    GRV_TRY_GOTO(GRVI_ALLOC(&w.starts, 2 * n));
+    GRV_TRY_GOTO(GRVI_ALLOC(&w.counts, 2 * n));
+    for (int i = 0; i < n; i++) add_array(&w, arrays[i], params, first, picked, out[i]);
+    GRV_TRY_GOTO(grv_read_plan_create(w.requests, w.n, NULL, &plan));
+    GRV_TRY_GOTO(grv_read_plan_run(plan));
 done:
-    grv_free(piece);
+    grv_read_plan_destroy(&plan);
+    grv_free(w.requests);
+    grv_free(w.starts);
+    grv_free(w.counts);
+    grv_free(picked);
     return status;
 }
 
@@ -147,12 +158,9 @@ grv_status grv_read_window(grv_array *const *arrays, int n, const grv_window_par
     GRV_TRY(check_arrays(arrays, n, params));
     const int64_t rows = arrays[0]->metadata.desc.shape[0];
     /* rows are far fewer than 2^64, so that the remainder favours none */
-    const int64_t first = (int64_t)(grv_random_bits(params->seed, WINDOW_STREAM, params->sample) %
-                                    (uint64_t)rows);
-    for (int i = 0; i < n; i++)
-        GRV_TRY(params->n_rows == params->window_rows
-                    ? read_whole(arrays[i], first, params->window_rows, out[i])
-                    : read_picked(arrays[i], first, params, out[i]));
+    const int64_t first =
+        (int64_t)(grv_random_bits(params->seed, WINDOW_STREAM, params->sample) % (uint64_t)rows);
+    GRV_TRY(read_rows(arrays, n, params, first, out));
     if (first_row != NULL) *first_row = first;
     return GRV_OK;
 }

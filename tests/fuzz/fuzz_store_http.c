@@ -12,11 +12,12 @@ enum { N_OUT = 20, MOST = 1 << 16 };
 
 static const grvi_http_version seen = {.etag = "\"v1\"", .modified = "then", .n_bytes = 100};
 static uint8_t out[N_OUT];
+static grvi_buffer buffer;
 
 static const grvi_http_request requests[] = {
-    {.key = "k", .range = {0, 1}},
-    {.key = "k", .range = {0, MOST}},
-    {.key = "k", .range = {-16, 16}},
+    {.key = "k", .range = {0, 1}, .buffer = &buffer},
+    {.key = "k", .range = {0, MOST}, .buffer = &buffer},
+    {.key = "k", .range = {-16, 16}, .buffer = &buffer},
     {.key = "k", .range = {40, N_OUT}, .version = &seen, .out = out},
     {.key = "k", .range = {0, N_OUT}, .version = &seen, .out = out},
 };
@@ -63,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         check_answer(request, &answer);
     else
         grv_error_clear();
-    grv_free(answer.data);
+    grvi_buffer_fini(&buffer);
     return 0;
 }
 

@@ -27,6 +27,7 @@ static grv_store *open_store(const char *location, int n_threads)
     grv_store *store = NULL;
     grv_store_params params = quick;
     params.n_threads = n_threads;
+    if (n_threads == 1) params.n_io = 0; /* one connection */
     assert_ok(grv_store_open(location, &params, &store));
     return store;
 }

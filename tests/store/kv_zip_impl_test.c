@@ -284,6 +284,46 @@ static void test_top_folder(void **state)
     grvi_kv_destroy(&kv);
 }
 
+/* Many readers of one deflated entry, by one opened object and by their own: one inflates, all see the bytes. */
+typedef struct shared_read {
+    grvi_kv *kv;
+    const grvi_object *object;
+    _Atomic int n_wrong;
+} shared_read;
+
+static void read_shared(void *argument, int thread, int64_t begin, int64_t end)
+{
+    shared_read *const shared = argument;
+    for (int64_t i = begin; i < end; i++) {
+        uint8_t part[64];
+        char *data = NULL;
+        int64_t n = 0;
+        const int64_t at = (i * 37) % ((int64_t)sizeof large - 64);
+        bool good = shared->kv->class->read_object(shared->kv, shared->object, "", at, 64, part) ==
+                        GRV_OK &&
+                    memcmp(part, large + at, 64) == 0;
+        const char *const key = thread % 2 == 0 ? "a/c/2" : "a/c/padded";
+        good = grvi_kv_get(shared->kv, key, MOST, &data, &n) == GRV_OK && n == sizeof large &&
+               memcmp(data, large, sizeof large) == 0 && good;
+        grv_free(data);
+        shared->n_wrong += !good;
+    }
+}
+
+static void test_threads(void **state)
+{
+    grvi_object object;
+    bool found = false;
+    (void)state;
+    make_zip(&zip, usual, N_OF(usual), 0, "");
+    shared_read shared = {.kv = open_zip(write_zip("shared.zip"), ""), .object = &object};
+    assert_ok(shared.kv->class->open_object(shared.kv, "a/c/0", &object, &found));
+    grv_parallel_for(4, 400, read_shared, &shared);
+    assert_int_equal(shared.n_wrong, 0);
+    shared.kv->class->close_object(shared.kv, &object);
+    grvi_kv_destroy(&shared.kv);
+}
+
 static void test_changed_archive(void **state)
 {
     grvi_object object;
@@ -580,6 +620,7 @@ int main(void)
                                        cmocka_unit_test(test_real_stores),
                                        cmocka_unit_test(test_made),
                                        cmocka_unit_test(test_top_folder),
+                                       cmocka_unit_test(test_threads),
                                        cmocka_unit_test(test_changed_archive),
                                        cmocka_unit_test(test_truncated),
                                        cmocka_unit_test(test_names),

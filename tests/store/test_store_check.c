@@ -119,7 +119,8 @@ static void test_overlapping_entries(void **state)
     (void)state;
     desc.codecs =
         "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2],\"codecs\":[{"
-        "\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"index_codecs\":[{\"name\":"
+        "\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"index_codecs\":[{"
+        "\"name\":"
         "\"bytes\",\"configuration\":{\"endian\":\"little\"}}]}}]";
     assert_ok(grv_array_create(store, "a", &desc, NULL));
     grv_store_close(&store);
@@ -134,7 +135,7 @@ static void test_overlapping_entries(void **state)
 static void test_names(void **state)
 {
     static const char *const strays[] = {"names/a/c/4/0", "names/a/c/0/1", "names/a/c/00/0",
-                                         "names/a/c/x",   "names/a/c/3/0.old"};
+                                         "names/a/c/x", "names/a/c/3/0.old"};
     grv_check_report report;
     (void)state;
     make_store("names");

@@ -104,9 +104,9 @@ static void test_layouts(void **state)
     char from[64], to[64];
     (void)state;
     for (int i = 0; i < N; i++) {
-        const int64_t *const object = layouts[i].shard != NULL ? layouts[i].shard : layouts[i].chunk;
-        grv_array_desc desc =
-            layout_of(object, layouts[i].shard != NULL ? layouts[i].chunk : NULL);
+        const int64_t *const object =
+            layouts[i].shard != NULL ? layouts[i].shard : layouts[i].chunk;
+        grv_array_desc desc = layout_of(object, layouts[i].shard != NULL ? layouts[i].chunk : NULL);
         (void)snprintf(from, sizeof from, "layout%d", i);
         make_source(in_folder(from), &desc);
         for (int k = 0; k < 2 * N; k++) {
@@ -307,7 +307,7 @@ static void test_killed(void **state)
         const char *const whole = as_bytes ? "kill-wb" : "kill-w";
         assert_ok(copy(in_folder("kill"), "", in_folder(whole), &params, NULL, NULL));
         int n_killed = 0;
-        for (int i = 0; i < 24; i++) {
+        for (int i = 0; i < 32; i++) {
             (void)snprintf(name, sizeof name, "kill-%d-%d", as_bytes, i % 4);
             const pid_t child = fork();
             assert_true(child >= 0);
@@ -328,7 +328,8 @@ static void test_killed(void **state)
             (void)snprintf(name, sizeof name, "kill-%d-%d", as_bytes, i);
             const grv_status status =
                 copy(in_folder("kill"), "", in_folder(name), &params, NULL, NULL);
-            assert_true(status == GRV_OK || status == GRV_E_EXISTS); /* some ended before the kill */
+            assert_true(status == GRV_OK ||
+                        status == GRV_E_EXISTS); /* some ended before the kill */
             assert_true(same_files(in_folder(whole), in_folder(name)));
             check_copy(in_folder(name), "g/u");
         }
@@ -443,9 +444,10 @@ static void test_small_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),        cmocka_unit_test(test_tree_as_it_is),
+        cmocka_unit_test(test_layouts),         cmocka_unit_test(test_tree_as_it_is),
         cmocka_unit_test(test_unknown_members), cmocka_unit_test(test_bounded_memory),
-        cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_versions),       cmocka_unit_test(test_bad_layouts),    cmocka_unit_test(test_small_ones)};
+        cmocka_unit_test(test_interrupted),     cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_versions),        cmocka_unit_test(test_bad_layouts),
+        cmocka_unit_test(test_small_ones)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
