@@ -90,9 +90,7 @@ grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_arra
 {
     grvi_node_text node = {0};
     *out = NULL;
-    grv_status status = make_array(store, path, desc, &node, out);
-    if (status == GRV_OK) status = grvi_store_check_new(store, path, node.zarr_format);
-    if (status != GRV_OK) grv_array_close(out);
+    const grv_status status = make_array(store, path, desc, &node, out);
     grvi_node_text_fini(&node);
     return status;
 }

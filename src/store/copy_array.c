@@ -257,7 +257,8 @@ static bool is_as_it_was(const grvi_array_copy *c)
 {
     const grv_array_desc *const p = &c->from->metadata.desc, *const q = &c->to->metadata.desc;
     return p->zarr_format == q->zarr_format && p->keys_v2 == q->keys_v2 &&
-           p->key_separator == q->key_separator && is_same_coding(c->from, c->to);
+           p->key_separator == q->key_separator && strcmp(p->codecs, q->codecs) == 0 &&
+           is_same_coding(c->from, c->to);
 }
 
 static grv_status publish_array(grvi_array_copy *c)
@@ -275,25 +276,23 @@ static grv_status publish_array(grvi_array_copy *c)
 static grv_status accept_finished(grvi_array_copy *c)
 {
     grv_status status = GRV_OK;
-    grv_array *found = NULL;
-    GRV_TRY_GOTO(grv_array_open(c->copier->target, c->path, &found));
-    const grv_array_desc *const d = &found->metadata.desc;
-    GRV_CHECK_GOTO(d->rank == c->desc.rank && d->type == c->desc.type &&
-                       memcmp(d->shape, c->desc.shape, sizeof d->shape) == 0 &&
-                       memcmp(d->chunk_shape, c->desc.chunk_shape, sizeof d->chunk_shape) == 0,
-                   GRV_E_EXISTS, "'%s' differs in type, shape or chunks from what this copy makes",
-                   c->path);
+    grv_array *there = NULL;
+    grvi_json *found = NULL;
+    GRV_TRY_GOTO(grv_array_open(c->copier->target, c->path, &there));
+    GRV_TRY_GOTO(grvi_copy_describe(c, there, &found));
+    GRV_TRY_GOTO(grvi_copy_compare_record(c, found));
     GRV_TRY_GOTO(grvi_copy_remove_record(c->copier, c->path));
     GRV_TRY_GOTO(grvi_copy_clean_array(c));
     c->copier->report.n_bytes_skipped += c->n_bytes;
 done:
-    grv_array_close(&found);
+    grvi_json_free(found);
+    grv_array_close(&there);
     return status;
 }
 
 static grv_status copy_new_array(grvi_array_copy *c)
 {
-    GRV_TRY(grvi_array_prepare(c->copier->target, c->path, &c->desc, &c->to));
+    GRV_TRY(grvi_store_check_new(c->copier->target, c->path, c->to->metadata.desc.zarr_format));
     GRV_TRY(choose_steps(c));
     GRV_TRY(find_earlier(c));
     if (c->n_steps > 0)
@@ -317,6 +316,7 @@ grv_status grvi_copy_array(grvi_copier *all, const char *from_path, const char *
     GRV_TRY_GOTO(grv_attributes_get(all->source, from_path, &c.attributes));
     if (strcmp(c.attributes, "{}") != 0) c.desc.attributes = c.attributes;
     c.n_bytes = grvi_array_bytes(c.from);
+    GRV_TRY_GOTO(grvi_array_prepare(all->target, to_path, &c.desc, &c.to));
     GRV_TRY_GOTO(grv_store_node(all->target, to_path, &there));
     GRV_TRY_GOTO(there == GRV_NODE_ARRAY ? accept_finished(&c) : copy_new_array(&c));
     all->done = grvi_add_bytes(all->done, c.n_bytes);

@@ -18,9 +18,9 @@ typedef struct grvi_copier {
 typedef struct grvi_array_copy {
     grvi_copier *copier;
     grv_array *from, *to;
-    const char *path;       /* of the new one */
-    grv_array_desc desc;    /* of the new one */
-    grvi_text codecs, want; /* strings of desc; the record without its progress */
+    const char *path;    /* of the new one */
+    grv_array_desc desc; /* of the new one */
+    grvi_text codecs;    /* strings of desc */
     char *attributes;
     int64_t unit[GRVI_MAX_RANK], block[GRVI_MAX_RANK];
     bool as_bytes;               /* objects are copied as they are, one for each step */
@@ -40,6 +40,9 @@ grv_status grvi_copy_put_record(grvi_copier *c, const char *path,
 grv_status grvi_copy_remove_record(grvi_copier *c, const char *path) GRV_MUST_CHECK;
 /* Publishes the record of an array: its description, the step, and how many are done. What it tells is safe before. */
 grv_status grvi_copy_put_progress(grvi_array_copy *c) GRV_MUST_CHECK;
+/* The description of what is made; of another array instead of c->to if one is given. */
+grv_status grvi_copy_describe(const grvi_array_copy *c, const grv_array *other,
+                              grvi_json **description) GRV_MUST_CHECK;
 /* Refuses to go on with what this copy would not make. */
 grv_status grvi_copy_compare_record(const grvi_array_copy *c,
                                     const grvi_json *found) GRV_MUST_CHECK;

@@ -24,10 +24,11 @@ static void write_text(grvi_json_writer *w, const char *key, const char *text)
 }
 
 /* What is to be the same when a copy goes on: where it is from, and the array as it will be read. */
-static grv_status write_description(grvi_json_writer *w, const grvi_array_copy *c)
+static grv_status write_description(grvi_json_writer *w, const grvi_array_copy *c,
+                                    const grv_array *array)
 {
     const char *const source = c->copier->params->source_name;
-    const grv_array_desc *const d = &c->to->metadata.desc;
+    const grv_array_desc *const d = &array->metadata.desc;
     write_text(w, "source", source != NULL ? source : "");
     grvi_json_key(w, "zarr_format");
     grvi_json_i64(w, d->zarr_format);
@@ -93,7 +94,7 @@ grv_status grvi_copy_put_progress(grvi_array_copy *c)
     grvi_text text = {0};
     grvi_json_writer w = {.out = &text, .pretty = true};
     grvi_json_begin_object(&w);
-    GRV_TRY_GOTO(write_description(&w, c));
+    GRV_TRY_GOTO(write_description(&w, c, c->to));
     write_lengths(&w, "step", c->desc.rank, c->block);
     grvi_json_key(&w, "steps_done");
     grvi_json_i64(&w, c->n_done);
@@ -122,8 +123,8 @@ static grv_status compare_member(void *argument, const char *key, grvi_json *wan
     GRV_TRY_GOTO(grvi_text_status(&want));
     GRV_TRY_GOTO(grvi_text_status(&have));
     GRV_CHECK_GOTO(strcmp(want.data, have.data) == 0, GRV_E_EXISTS,
-                   "'%s' is the unfinished copy of something else: its %s is %.200s, this copy's "
-                   "is %.200s; remove it, or copy to another place",
+                   "'%s' is of another copy: its %s is %.200s, this copy's is %.200s; remove "
+                   "it, or copy to another place",
                    c->path, key, have.data, want.data);
 done:
     grvi_text_fini(&want);
@@ -131,23 +132,30 @@ done:
     return status;
 }
 
-/* Refuses to go on with what this copy would not make. */
-grv_status grvi_copy_compare_record(const grvi_array_copy *c, const grvi_json *found)
+grv_status grvi_copy_describe(const grvi_array_copy *c, const grv_array *other,
+                              grvi_json **description)
 {
     grv_status status = GRV_OK;
     grvi_text text = {0};
-    grvi_json *wanted = NULL;
     grvi_json_writer w = {.out = &text};
-    record_comparison comparison = {found, grvi_array_name(c->to)};
+    *description = NULL;
     grvi_json_begin_object(&w);
-    GRV_TRY_GOTO(write_description(&w, c));
+    GRV_TRY_GOTO(write_description(&w, c, other != NULL ? other : c->to));
     grvi_json_end_object(&w);
     GRV_TRY_GOTO(grvi_text_status(&text));
-    GRV_TRY_GOTO(grvi_json_parse(text.data, text.n, "description", &wanted));
-    GRV_TRY_GOTO(grvi_json_for_each(wanted, compare_member, &comparison));
+    GRV_TRY_GOTO(grvi_json_parse(text.data, text.n, "description", description));
 done:
-    grvi_json_free(wanted);
     grvi_text_fini(&text);
+    return status;
+}
+
+grv_status grvi_copy_compare_record(const grvi_array_copy *c, const grvi_json *found)
+{
+    grvi_json *wanted = NULL;
+    record_comparison comparison = {found, grvi_array_name(c->to)};
+    GRV_TRY(grvi_copy_describe(c, NULL, &wanted));
+    const grv_status status = grvi_json_for_each(wanted, compare_member, &comparison);
+    grvi_json_free(wanted);
     return status;
 }
 

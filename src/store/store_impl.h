@@ -35,7 +35,8 @@ struct grv_array {
 };
 
 /* Makes an array object by a description without publishing anything: chunks may be written to it, and no reader sees an
- * array there until grv_array_create is called with the same description. Errors as grv_array_create. */
+ * array there until grv_array_create is called with the same description. What is at the path is not looked at:
+ * grvi_store_check_new. Errors as grv_array_create. */
 grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
                               grv_array **array) GRV_MUST_CHECK;
 

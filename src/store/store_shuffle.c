@@ -204,6 +204,7 @@ static grv_status prepare_targets(shuffler *s)
         GRV_TRY(make_attributes(s, a->from->path, &a->attributes));
         a->desc.attributes = a->attributes.data;
         GRV_TRY(grvi_array_prepare(s->target, a->path, &a->desc, &a->to));
+        GRV_TRY(grvi_store_check_new(s->target, a->path, a->desc.zarr_format));
         a->object_rows = grvi_min_i64(a->to->metadata.desc.chunk_shape[0], s->n_rows);
     }
     return GRV_OK;

@@ -388,6 +388,38 @@ static void test_versions(void **state)
     grv_store_close(&to);
 }
 
+/* A group of which one array is finished goes on as the same copy only. */
+static void test_finished_array_is_compared(void **state)
+{
+    static const int64_t planes[] = {1, N1, N2};
+    const grv_array_desc desc = layout_of(planes, NULL);
+    grv_copy_params params = grv_copy_params_default();
+    grv_copy_report report;
+    stopper stop = {N_ALL * 4 + 1, 0};
+    (void)state;
+    make_source(in_folder("two"), &desc);
+    grv_store *store = open_writable(in_folder("two"), 1);
+    grv_array *array = NULL;
+    assert_ok(grv_array_create(store, "g/v", &desc, &array));
+    assert_ok(grv_array_write(array, zero, shape, values, NULL));
+    grv_array_close(&array);
+    grv_store_close(&store);
+    params.layout.recode = true;
+    params.layout.compressor = GRV_COMPRESSOR_GZIP;
+    params.layout.level = 1;
+    params.hooks = (grv_tool_hooks){stop_after, &stop};
+    assert_fails(copy(in_folder("two"), "", in_folder("two2"), &params, NULL, NULL),
+                 GRV_E_INTERRUPTED, "stopped");
+    params.hooks.progress = NULL;
+    params.layout.level = 2;
+    assert_fails(copy(in_folder("two"), "", in_folder("two2"), &params, NULL, NULL), GRV_E_EXISTS,
+                 "'g/u' is of another copy: its codecs is");
+    params.layout.level = 1;
+    assert_ok(copy(in_folder("two"), "", in_folder("two2"), &params, &report, NULL));
+    assert_true(report.n_bytes_skipped >= N_ALL * 4);
+    check_copy(in_folder("two2"), "g/u");
+}
+
 /* Layouts that cannot be. */
 static void test_bad_layouts(void **state)
 {
@@ -447,7 +479,7 @@ int main(void)
         cmocka_unit_test(test_layouts),         cmocka_unit_test(test_tree_as_it_is),
         cmocka_unit_test(test_unknown_members), cmocka_unit_test(test_bounded_memory),
         cmocka_unit_test(test_interrupted),     cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_versions),        cmocka_unit_test(test_bad_layouts),
-        cmocka_unit_test(test_small_ones)};
+        cmocka_unit_test(test_versions),        cmocka_unit_test(test_finished_array_is_compared),
+        cmocka_unit_test(test_bad_layouts),     cmocka_unit_test(test_small_ones)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
