@@ -4,12 +4,14 @@
  * bucket (a range of keys whose rows fit in memory, shuffle_bins.h) and appended to the bucket's place in one temporary file; sizes of
  * buckets are known from counting the keys before. Within a bucket, records stay in the order of their rows.
  * Pass 2 loads one bucket after the other, sorts it, and writes whole target objects; what is left of the last begun object waits for
- * the next bucket. So all reads and writes are long: with memory M and data D, pass 1 writes pieces of about M^2 / (4 D).
+ * the next bucket. So all reads and writes are long: with blocks and buckets of B bytes and data of D, pass 1 writes pieces of about
+ * B^2 / D, and B is chosen so that these are at least 256 KiB, if memory allows.
  *
  * Memory, for rows of R bytes in all arrays together: 2 R + 24 bytes for each row of a block or bucket, plus one target object of each
  * array and what coding takes. The result depends neither on memory nor on threads. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "store/shuffle_bins.h"
 #include "store/store_tools_impl.h"
 
+static const double enough_bytes = 64.0 * 1024 * 1024, piece_bytes = 256.0 * 1024;
 enum { KEY_BYTES = 8, BYTES_PER_ROW_BESIDES = 24 };
 
 grv_shuffle_params grv_shuffle_params_default(void)
@@ -212,6 +215,14 @@ static grv_status prepare_targets(shuffler *s)
 
 /* ---- memory ---- */
 
+/* More rows at once bring nothing: sorting is faster in smaller pieces, as long as those that a block leaves in each bucket are long. */
+static int64_t enough_rows(const shuffler *s)
+{
+    const double all = (double)s->n_rows * (double)s->record_bytes;
+    const double enough = fmax(enough_bytes, sqrt(all * piece_bytes));
+    return (int64_t)fmin(enough / (double)s->record_bytes, (double)s->n_rows) + 1;
+}
+
 /* Rows of a block and of a bucket that fit. */
 static grv_status divide_memory(shuffler *s)
 {
@@ -235,7 +246,7 @@ static grv_status divide_memory(shuffler *s)
         "%.3f MB of memory are not enough: one object of each new array and their coding take "
         "%.3f MB, a row %.6f MB more",
         (double)s->params->memory_bytes * 1e-6, (double)besides * 1e-6, (double)per_row * 1e-6);
-    s->bucket_rows = grvi_min_i64(s->bucket_rows, s->n_rows);
+    s->bucket_rows = grvi_min_i64(grvi_min_i64(s->bucket_rows, enough_rows(s)), s->n_rows);
     /* blocks that end with source chunks decode each once */
     s->block_rows = s->bucket_rows;
     if (s->block_rows > unit_rows) s->block_rows -= s->block_rows % unit_rows;
