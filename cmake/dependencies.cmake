@@ -8,6 +8,7 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 find_package(ZLIB REQUIRED)
 find_package(BZip2 REQUIRED)
+pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 find_library(BLOSC_LIBRARY blosc REQUIRED)
 find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
@@ -15,8 +16,7 @@ find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
 add_library(grove_base_dependencies INTERFACE)
 target_include_directories(grove_base_dependencies SYSTEM INTERFACE ${BLOSC_INCLUDE_DIR})
 target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConfig::YAML PkgConfig::ZSTD PkgConfig::LZ4 ZLIB::ZLIB
-  BZip2::BZip2 ${BLOSC_LIBRARY}
-  Threads::Threads m)
+  BZip2::BZip2 ${BLOSC_LIBRARY} PkgConfig::CURL Threads::Threads m)
 
 add_library(grove_full_dependencies INTERFACE)
 target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG)
@@ -41,6 +41,7 @@ file(STRINGS ${BLOSC_INCLUDE_DIR}/blosc.h blosc_version_line REGEX "define BLOSC
 if(blosc_version_line MATCHES "\"([0-9.]+)")
   set(BLOSC_VERSION ${CMAKE_MATCH_1})
 endif()
-set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"bzip2\", \"${BZIP2_VERSION}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, {\"liblz4\", \"${LZ4_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
-    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}, \
-    {\"zlib\", \"${ZLIB_VERSION}\"}")
+set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"bzip2\", \"${BZIP2_VERSION}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, \
+    {\"libcurl\", \"${CURL_VERSION}\"}, {\"liblz4\", \"${LZ4_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
+    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, \
+    {\"zlib\", \"${ZLIB_VERSION_STRING}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")

@@ -13,9 +13,19 @@
 extern "C" {
 #endif
 
+/** Conventions of the transforms' scales, as other libraries name them: the forward and the inverse scale multiply to 1/N in each. A spectral
+ * layer's result has the grid of its operand, so that weights and results are the same under all three: the convention is kept with
+ * the network for other programs to read, and changes no number. */
+typedef enum grv_norm {
+    GRV_NORM_BACKWARD, /**< 1 and 1/N: the paper, PyTorch's default */
+    GRV_NORM_FORWARD,  /**< 1/N and 1: neuraloperator's default */
+    GRV_NORM_ORTHO     /**< 1/sqrt(N) each */
+} grv_norm;
+
 /** A network. */
 typedef struct grv_fno_params {
     int n_axes;                     /**< 1 .. 4 */
+    char axis_names[GRV_MAX_AXES][GRV_AXIS_NAME_BYTES]; /**< unique; an empty first one stands for x, y, z, t */
     int64_t n[GRV_MAX_AXES];        /**< points of each axis, without padding */
     int64_t modes[GRV_MAX_AXES];    /**< kept per sign on all axes but the last (frequencies -m..m-1); 0..k-1 on the last */
     int64_t padding[GRV_MAX_AXES];  /**< zeros appended at the high end of each axis, in points */
@@ -29,11 +39,15 @@ typedef struct grv_fno_params {
     bool activation_after_last;     /**< also after the last block */
     grv_coordinates coordinates;    /**< channels appended to the input */
     bool static_input;              /**< the input has one point on the last axis (it does not change in time) and is repeated */
+    grv_norm norm;                  /**< kept with the network */
     grv_loss loss;                  /**< for training and evaluation */
 } grv_fno_params;
 
 /** The paper's network with its small configuration (spec 13): 34^3 x 16, width 8, modes 5,5,5,3, 4 padded steps, ReLU. */
 GRV_API grv_fno_params grv_fno_params_default(void);
+
+/** Name of an axis. Borrowed from params. Not collective. */
+GRV_API const char *grv_fno_axis_name(const grv_fno_params *params, int axis);
 
 /** Builds the network from primitive operations: inputs "input" and, with_loss, "target"; output "output".
  * A static input is [axes.., 1, c_in]. @errors GRV_E_ARG, GRV_E_SHAPE naming the axis; *out is NULL then. Not collective. */

@@ -87,9 +87,8 @@ GRV_API void grv_exec_destroy(grv_exec **exec);
 typedef struct grv_bindings {
     const void *params;        /**< the parameter block, plan order */
     void *gradients;           /**< the gradient block, written; NULL when the plan has none */
-    int n_inputs;              /**< of the two arrays below */
-    const grv_value *inputs;   /**< input values */
-    const void *const *fields; /**< their data: [sample][axis 0]..[channel] of this rank, contiguous, dtype of the plan */
+    const void *const *fields; /**< [grv_graph_n_inputs] the inputs in order of making: [sample][axis 0]..[channel] of this rank, contiguous, dtype of
+                                    the plan */
 } grv_bindings;
 
 /** One run. Allocates nothing, looks nothing up. Collective on comm. @errors GRV_E_COMM */

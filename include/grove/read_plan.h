@@ -36,8 +36,9 @@ typedef struct grv_read_plan_params {
     int n_threads; /**< threads that decode at a time; 0 (default): as the first request's store says */
     int n_io;      /**< threads beside those, so that n_threads + n_io may wait for the back end at a time: for slow
                         stores; -1 (default): as the first request's store says */
-    int64_t gap_bytes;    /**< ranges with at most so much between them are read as one. Default 4096 */
-    int64_t run_bytes;    /**< joined ranges get no longer than this. Default 2 MiB */
+    int64_t gap_bytes;    /**< ranges with at most so much between them are read as one; -1 (default): as suits the first
+                               request's back end, 4096 for files */
+    int64_t run_bytes;    /**< joined ranges get no longer than this; 0 (default): as suits the back end, 2 MiB for files */
     int64_t memory_bytes; /**< most working memory of all threads together (encoded bytes, decoded chunks on their way);
                                fewer threads run where it is short, at least one. Default 256 MiB */
     int max_open;         /**< most stored objects that are open at a time. Default 64 */

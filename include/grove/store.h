@@ -1,13 +1,14 @@
 /** @file store.h
  * Chunked arrays on disk: groups and arrays of Zarr version 3 and version 2.
  *
- * A store is a folder that holds a tree of groups and arrays. An array is cut into a regular grid of *stored objects*:
+ * A store holds a tree of groups and arrays; it is a folder, or, for reading only, a zip archive or an address on an HTTP server. An array is cut into a regular grid of *stored objects*:
  * plain chunks, or shards that hold many inner chunks and an index. One stored object is one file, is published by
  * rename, and is the unit of concurrent writing: any number of threads and processes may write different objects of
  * one array at the same time, while readers see each object as it was before or as it is after, never a part.
  *
- * Threads: reads are concurrent-safe on one array and on one store. Writes of different stored objects are too.
- * Two writers of one stored object are not: the later publication wins whole.
+ * Threads: reads are concurrent-safe on one array and on one store; so are writes. Two writers of one stored object, be they
+ * threads or processes of one machine, wait for each other, so that what they write into different parts of it is kept; of
+ * the same elements the later value stays. (On network file systems as far as these lock files: see docs/store.md.)
  *
  * None of these calls is collective: each process acts for itself.
  */
@@ -74,10 +75,13 @@ typedef struct grv_store_params {
     bool writable; /**< writing is allowed; the folder is made if it is absent. Default false */
     grv_store_sync sync; /**< durability of writes. Default GRV_STORE_SYNC_NONE */
     int n_threads; /**< threads that one read or write uses; for writes 1 inside a parallel region. Default 1 */
-    int n_io; /**< threads beside those that may wait for the back end in a read: for slow stores. Default 0 */
+    int n_io; /**< threads beside those that may wait for the back end in a read; -1 (default): as suits it, 0 for files */
     int64_t index_cache_bytes; /**< most memory of cached shard indices. Default 64 MiB */
     int64_t
-        max_chunk_bytes; /**< larger decoded chunks (inner chunks) are refused. Default 2^31 - 1 */
+        max_chunk_bytes; /**< larger decoded chunks (inner chunks), and larger deflated entries of a zip archive, are refused. Default 2^31 - 1 */
+    int http_retries; /**< how often a request is repeated that failed for a reason that may pass: no connection, a broken or stalled answer, status 408, 429 or 5xx. Default 4 */
+    double
+        http_timeout_s; /**< longest silence of a server (less than 1000 bytes/s) before a request counts as failed; no repetition starts later than this after the first try. Default 30 */
     int zarr_format; /**< version (3 or 2) of groups that are made where no group above tells. Default 3 */
 } grv_store_params;
 
@@ -91,16 +95,24 @@ typedef struct grv_store_counters {
     int64_t objects_opened; /**< stored objects opened for reading */
     int64_t read_calls;     /**< range reads issued to the back end */
     int64_t bytes_written;  /**< published as stored objects */
+    int64_t requests; /**< sent to a server, repetitions included; 0 for stores in files */
+    int64_t retries;  /**< repetitions among them */
 } grv_store_counters;
 
 /** An opened store. */
 typedef struct grv_store grv_store;
 
-/** Opens the store at a folder.
- * @param location  path of the folder: the root group, or any group or array below it. Copied
+/** Opens the store at a location. Copied; what it names is the root group, or any group or array below it:
+ * - the path of a folder;
+ * - the path of a zip archive (its name ends in ".zip", or it starts like one), or ARCHIVE.zip/PATH for a folder in it.
+ *   Read only. Where the archive holds one folder at its top and the metadata lie in there, that folder is the root;
+ * - "http://..." or "https://...". Read only, and without lists: children of groups come from consolidated metadata or from
+ *   knowing their names. Nothing is asked of the server yet. Certificates are always verified, by the system's list or by
+ *   the file that the environment variable CURL_CA_BUNDLE names at this time. An object that is replaced while it is read is an error.
  * @param params  NULL for the defaults
  * @param store  on success; close with grv_store_close. Not collective
- * @errors GRV_E_NOT_FOUND if the folder is absent and params do not say writable, GRV_E_NOMEM */
+ * @errors GRV_E_NOT_FOUND if the folder is absent and params do not say writable, GRV_E_UNSUPPORTED if params say writable
+ *   for a location that can only be read, GRV_E_FORMAT for a damaged archive, GRV_E_NOMEM */
 GRV_API grv_status grv_store_open(const char *location, const grv_store_params *params,
                                   grv_store **store) GRV_MUST_CHECK;
 
@@ -257,9 +269,9 @@ GRV_API grv_status grv_array_read(grv_array *array, const int64_t *start, const 
                                   void *out, const int64_t *strides) GRV_MUST_CHECK;
 
 /** Writes a region from the caller's memory; arguments as grv_array_read. A stored object that the region covers only
- * in part is read, changed and published again: such an object needs one writer at a time. A covered shard is
+ * in part is read, changed and published again; other writers of it wait meanwhile. A covered shard is
  * built in memory from inner chunks that are encoded in parallel. Chunks of nothing but the fill value are not
- * stored. After an error each object is as it was or as it was to be. Thread-safe between different objects. Not collective. */
+ * stored. After an error each object is as it was or as it was to be. Thread-safe. Not collective. */
 GRV_API grv_status grv_array_write(grv_array *array, const int64_t *start, const int64_t *count,
                                    const void *in, const int64_t *strides) GRV_MUST_CHECK;
 

@@ -36,7 +36,7 @@ typedef struct grv_train_config {
     grv_f64_list padding_fraction;
     int64_t width, lift_hidden, projection_hidden;
     int blocks;
-    int activation, coordinates;  /**< grv_activation, grv_coordinates */
+    int activation, coordinates, norm;  /**< grv_activation, grv_coordinates, grv_norm */
     bool activation_after_last;
     int optimizer;                /**< grv_optimizer_kind */
     double lr, beta1, beta2, epsilon, weight_decay, clip_norm;

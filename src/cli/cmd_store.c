@@ -60,9 +60,13 @@ static grv_status write_array(grvi_json_writer *w, grv_array *array, bool in_ful
         }
         grvi_json_end_array(w);
     }
-    GRV_TRY(grv_array_stored(array, &n_objects, &n_bytes));
-    write_integer(w, "stored_objects", n_objects);
-    write_integer(w, "stored_bytes", n_bytes);
+    const grv_status status = grv_array_stored(array, &n_objects, &n_bytes);
+    if (status == GRV_OK) {
+        write_integer(w, "stored_objects", n_objects);
+        write_integer(w, "stored_bytes", n_bytes);
+    } else if (status != GRV_E_UNSUPPORTED) { /* a server has no lists */
+        return status;
+    }
     if (!in_full) return GRV_OK;
     write_lengths(w, desc->sharded ? "shard" : "chunk", desc->rank, desc->chunk_shape);
     if (desc->sharded) write_lengths(w, "chunk", desc->rank, desc->inner_shape);
@@ -125,12 +129,16 @@ static grv_status write_group(grvi_json_writer *w, grv_store *store, const char 
 {
     grv_store_child *children = NULL;
     int64_t n = 0;
-    GRV_TRY(grv_store_list(store, "", &children, &n));
-    grvi_json_key(w, "children");
-    grvi_json_begin_array(w);
-    for (int64_t i = 0; i < n; i++) grvi_json_string(w, children[i].name);
-    grvi_json_end_array(w);
-    grv_store_children_free(children, n);
+    const grv_status status = grv_store_list(store, "", &children, &n);
+    if (status == GRV_OK) {
+        grvi_json_key(w, "children");
+        grvi_json_begin_array(w);
+        for (int64_t i = 0; i < n; i++) grvi_json_string(w, children[i].name);
+        grvi_json_end_array(w);
+        grv_store_children_free(children, n);
+    } else if (status != GRV_E_UNSUPPORTED) { /* a server has no lists */
+        return status;
+    }
     return strstr(attributes, "\"grove_dataset\"") != NULL ? write_dataset(w, path) : GRV_OK;
 }
 
@@ -264,7 +272,8 @@ int grvc_store(int argc, char **argv)
         .name = "grove store",
         .about = "Looks into a Zarr (version 3) store or a data set.\n"
                  "  ls PATH    the groups and arrays in a group\n"
-                 "  info PATH  one group, data set or array: PATH/NAME for an array in a group",
+                 "  info PATH  one group, data set or array: PATH/NAME for an array in a group\n"
+                 "PATH is a folder, a zip archive (ARCHIVE.zip/NAME for what is in it) or an address http://...",
         .words_usage = "ls|info PATH",
         .min_words = 2,
         .max_words = 2};

@@ -1,4 +1,4 @@
-/* Running a plan: memory is taken once, contexts are resolved once, a run only binds the caller's pointers. */
+/* Running a plan: memory is taken once, contexts and slots are resolved once, a run only puts the caller's pointers into the slots. */
 #include <string.h>
 
 #include "core/alloc.h"
@@ -25,6 +25,42 @@ static void resolve_context(grv_exec *exec, int i)
     }
 }
 
+/* The slots of a step's operands in the caller's memory; counts them only while there is no list. */
+static void resolve_slots(grv_exec *exec, int i)
+{
+    const grv_plan *const plan = exec->plan;
+    const int64_t size = (int64_t)grvi_dtype_bytes(plan->params.dtype);
+    grvi_step_context *const c = &exec->contexts[i];
+    for (int k = 0; k < c->node->n_in; k++) {
+        const grv_value v = c->node->in[k];
+        if (v == GRV_NO_VALUE) continue;
+        const grvi_value *const value = &plan->graph.values[v];
+        const bool is_param = value->kind == GRVI_PARAM;
+        if (!is_param && (c->in[k] == NULL || c->in[k]->offset >= 0)) continue;
+        if (exec->slots != NULL)
+            exec->slots[exec->n_slots] = (grvi_slot){.source = is_param ? GRVI_SLOT_PARAM : GRVI_SLOT_INPUT, .in = &c->in_data[k],
+                                                     .at = is_param ? plan->slices[value->param].offset * size : value->input};
+        exec->n_slots++;
+    }
+    for (int k = 0; k < c->node->n_out; k++) {
+        const grv_value v = c->node->out[k];
+        if (v == GRV_NO_VALUE || plan->graph.values[v].kind != GRVI_PARAM_GRADIENT) continue;
+        if (exec->slots != NULL)
+            exec->slots[exec->n_slots] = (grvi_slot){.source = GRVI_SLOT_GRADIENT, .out = &c->out_data[k],
+                                                     .at = plan->slices[plan->graph.values[v].param].offset * size};
+        exec->n_slots++;
+    }
+}
+
+static grv_status make_slots(grv_exec *exec)
+{
+    for (int i = 0; i < exec->plan->n_steps; i++) resolve_slots(exec, i);
+    GRV_TRY(GRVI_CALLOC(&exec->slots, exec->n_slots));
+    exec->n_slots = 0;
+    for (int i = 0; i < exec->plan->n_steps; i++) resolve_slots(exec, i);
+    return GRV_OK;
+}
+
 static grv_status take_memory(grv_exec *exec)
 {
     const grv_plan *const plan = exec->plan;
@@ -36,7 +72,7 @@ static grv_status take_memory(grv_exec *exec)
     GRV_TRY(GRVI_CALLOC(&exec->bucket, plan->bucket_count));
     GRV_TRY(GRVI_CALLOC(&exec->messages, plan->message_bytes));
     for (int i = 0; i < plan->n_steps; i++) resolve_context(exec, i);
-    return GRV_OK;
+    return make_slots(exec);
 }
 
 static grv_status make_tables(grv_exec *exec)
@@ -94,6 +130,7 @@ void grv_exec_destroy(grv_exec **exec_pointer)
     grvi_reduce_destroy(exec);
     grv_process_mesh_destroy(&exec->mesh);
     grv_free(exec->contexts);
+    grv_free(exec->slots);
     grv_free(exec->begin);
     grv_free(exec->seconds);
     grv_free(exec->arena);
@@ -104,24 +141,23 @@ void grv_exec_destroy(grv_exec **exec_pointer)
     *exec_pointer = NULL;
 }
 
-static void bind(const grv_exec *exec, grvi_step_context *c, const grv_bindings *bindings)
+static void bind(const grv_exec *exec, const grv_bindings *bindings)
 {
-    const grv_plan *const plan = exec->plan;
-    const size_t size = grvi_dtype_bytes(plan->params.dtype);
-    for (int k = 0; k < c->node->n_in; k++) {
-        const grv_value v = c->node->in[k];
-        if (v == GRV_NO_VALUE) continue;
-        const grvi_value *const value = &plan->graph.values[v];
-        if (value->kind == GRVI_PARAM) c->in_data[k] = (const char *)bindings->params + (size_t)plan->slices[value->param].offset * size;
-        if (c->in[k] == NULL || c->in[k]->offset >= 0) continue;
-        for (int i = 0; i < bindings->n_inputs; i++)
-            if (bindings->inputs[i] == v) c->in_data[k] = bindings->fields[i];
+    for (int i = 0; i < exec->n_slots; i++) {
+        const grvi_slot *const slot = &exec->slots[i];
+        switch (slot->source) {
+        case GRVI_SLOT_PARAM: *slot->in = (const char *)bindings->params + slot->at; break;
+        case GRVI_SLOT_GRADIENT: *slot->out = (char *)bindings->gradients + slot->at; break;
+        case GRVI_SLOT_INPUT: *slot->in = bindings->fields[slot->at]; break;
+        }
     }
-    for (int k = 0; k < c->node->n_out; k++) {
-        const grv_value v = c->node->out[k];
-        if (v == GRV_NO_VALUE || plan->graph.values[v].kind != GRVI_PARAM_GRADIENT) continue;
-        c->out_data[k] = (char *)bindings->gradients + (size_t)plan->slices[plan->graph.values[v].param].offset * size;
-    }
+}
+
+static const char *input_name(const grv_graph *graph, int number)
+{
+    for (int v = 0; v < graph->n_values; v++)
+        if (grvi_is_input(&graph->values[v]) && graph->values[v].input == number) return graph->values[v].name;
+    return "?";
 }
 
 static grv_status check_bindings(const grv_exec *exec, const grv_bindings *bindings)
@@ -129,21 +165,17 @@ static grv_status check_bindings(const grv_exec *exec, const grv_bindings *bindi
     const grv_graph *const graph = &exec->plan->graph;
     GRV_CHECK(graph->n_params == 0 || bindings->params != NULL, GRV_E_ARG, "run: the parameter block is missing");
     GRV_CHECK(!exec->plan->params.gradients || bindings->gradients != NULL, GRV_E_ARG, "run: the gradient block is missing");
-    for (int v = 0; v < graph->n_values; v++) {
-        if (graph->values[v].kind != GRVI_FIELD || graph->values[v].producer >= 0) continue;
-        bool bound = false;
-        for (int i = 0; i < bindings->n_inputs; i++) bound = bound || (bindings->inputs[i] == v && bindings->fields[i] != NULL);
-        GRV_CHECK(bound, GRV_E_ARG, "run: input '%s' is not bound", graph->values[v].name);
-    }
+    for (int i = 0; i < graph->n_inputs; i++)
+        GRV_CHECK(bindings->fields[i] != NULL, GRV_E_ARG, "run: input '%s' is not bound", input_name(graph, i));
     return GRV_OK;
 }
 
 grv_status grv_exec_run(grv_exec *exec, const grv_bindings *bindings)
 {
     GRV_TRY(check_bindings(exec, bindings));
+    bind(exec, bindings);
     for (int i = 0; i < exec->plan->n_steps; i++) {
         grvi_step_context *const c = &exec->contexts[i];
-        bind(exec, c, bindings);
         exec->begin[i] = grv_clock_seconds();
         GRV_TRY(c->node->op->run(c));
         exec->seconds[i] = grv_clock_seconds() - exec->begin[i];

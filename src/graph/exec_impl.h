@@ -17,6 +17,17 @@ typedef struct grvi_reduction {
     grvi_arriving_node *nodes;
 } grvi_reduction;
 
+/* What a binding is put into. */
+typedef enum grvi_slot_source { GRVI_SLOT_PARAM, GRVI_SLOT_GRADIENT, GRVI_SLOT_INPUT } grvi_slot_source;
+
+/* An operand that lies in the caller's memory, resolved once. */
+typedef struct grvi_slot {
+    grvi_slot_source source;
+    int64_t at; /* bytes in the block; of an input its number */
+    const void **in;
+    void **out; /* gradients */
+} grvi_slot;
+
 struct grv_exec {
     const grv_plan *plan;
     grv_comm *comm;          /* borrowed, or NULL */
@@ -38,6 +49,8 @@ struct grv_exec {
     int64_t loss_n_planes;    /* of a sample, globally */
     double loss;
     grvi_step_context *contexts;   /* [n_steps] */
+    int n_slots;
+    grvi_slot *slots;              /* operands of all steps that the caller binds */
     double *begin, *seconds;       /* [n_steps] */
     int64_t table_bytes;
 };

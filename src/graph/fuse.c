@@ -176,6 +176,7 @@ static grv_status copy_leaves(const grv_graph *g, grv_value *map, grv_graph *to)
         map[v] = grvi_graph_new_value(to, &g->values[v]);
         if (map[v] == GRV_NO_VALUE) return grv_graph_status(to);
         memcpy(to->values[map[v]].name, g->values[v].name, GRVI_NAME_BYTES);
+        if (grvi_is_input(&g->values[v])) to->n_inputs++;
         if (g->values[v].kind == GRVI_PARAM) to->params[g->values[v].param].value = map[v];
     }
     return GRV_OK;

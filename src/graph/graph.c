@@ -65,13 +65,21 @@ bool grvi_graph_same_shape(const grvi_value *a, const grvi_value *b)
 {
     if (a->n_axes != b->n_axes || a->channels != b->channels || a->order != b->order) return false;
     for (int i = 0; i < a->n_axes; i++)
-        if (a->axis[i].n != b->axis[i].n || a->axis[i].n_rows != b->axis[i].n_rows) return false;
+        if (a->axis[i].n != b->axis[i].n || a->axis[i].n_rows != b->axis[i].n_rows || strcmp(a->axis_name[i], b->axis_name[i]) != 0) return false;
     return true;
 }
 
 static bool is_field(const grv_graph *graph, grv_value value)
 {
     return value >= 0 && value < graph->n_values && graph->values[value].kind == GRVI_FIELD;
+}
+
+/* Its number, or -1. */
+static int find_axis(const grvi_value *field, const char *name)
+{
+    for (int a = 0; a < field->n_axes; a++)
+        if (strcmp(field->axis_name[a], name) == 0) return a;
+    return -1;
 }
 
 static bool is_physical(const grvi_value *field)
@@ -173,7 +181,7 @@ grv_value grvi_graph_param_gradient(grv_graph *graph, grv_value param)
     return gradient;
 }
 
-grv_value grv_graph_input(grv_graph *graph, const char *name, int n_axes, const int64_t *n, int64_t channels)
+grv_value grv_graph_input(grv_graph *graph, const char *name, int n_axes, const grv_axis *axes, int64_t channels)
 {
     BUILD_CHECK(graph, n_axes >= 1 && n_axes <= GRV_MAX_AXES, "input '%s': 1 to %d axes expected, %d found", name, GRV_MAX_AXES, n_axes);
     BUILD_CHECK(graph, channels >= 1, "input '%s': at least 1 channel expected, %lld found", name, (long long)channels);
@@ -181,12 +189,19 @@ grv_value grv_graph_input(grv_graph *graph, const char *name, int n_axes, const 
     grvi_value value = {.kind = GRVI_FIELD, .n_axes = n_axes, .channels = channels, .producer = -1};
     int64_t count = channels;
     for (int a = 0; a < n_axes; a++) {
-        BUILD_CHECK(graph, n[a] >= 1 && grvi_mul_i64(count, n[a], &count) && count < INT64_MAX / 64, "input '%s', axis %d: %lld points",
-                    name, a, (long long)n[a]);
-        value.axis[a] = (grvi_axis_modes){.n = n[a]};
+        const size_t n_name = strlen(axes[a].name);
+        BUILD_CHECK(graph, n_name > 0 && n_name < GRV_AXIS_NAME_BYTES, "input '%s', axis %d: a name of 1 to %d bytes expected, '%s' found", name,
+                    a, GRV_AXIS_NAME_BYTES - 1, axes[a].name);
+        BUILD_CHECK(graph, find_axis(&value, axes[a].name) < 0, "input '%s': two axes are named '%s'", name, axes[a].name);
+        BUILD_CHECK(graph, axes[a].n >= 1 && grvi_mul_i64(count, axes[a].n, &count) && count < INT64_MAX / 64,
+                    "input '%s', axis '%s': %lld points", name, axes[a].name, (long long)axes[a].n);
+        value.axis[a] = (grvi_axis_modes){.n = axes[a].n};
+        memcpy(value.axis_name[a], axes[a].name, n_name + 1);
     }
     const grv_value out = grvi_graph_new_value(graph, &value);
-    if (out != GRV_NO_VALUE) (void)snprintf(graph->values[out].name, GRVI_NAME_BYTES, "%s", name);
+    if (out == GRV_NO_VALUE) return out;
+    (void)snprintf(graph->values[out].name, GRVI_NAME_BYTES, "%s", name);
+    graph->values[out].input = graph->n_inputs++;
     return out;
 }
 
@@ -215,7 +230,7 @@ grv_value grv_graph_activation(grv_graph *graph, grv_value x, grv_activation act
 grv_value grv_graph_add(grv_graph *graph, grv_value a, grv_value b)
 {
     BUILD_CHECK(graph, is_field(graph, a) && is_field(graph, b) && grvi_graph_same_shape(&graph->values[a], &graph->values[b]),
-                "add: two fields of one shape expected");
+                "add: two fields of one shape, with the same axes, expected");
     const grv_value in[] = {a, b};
     return grvi_graph_emit(graph, &grvi_op_add, 2, in, NULL, &graph->values[a]);
 }
@@ -239,16 +254,17 @@ grv_value grv_graph_resize(grv_graph *graph, grv_value x, const int64_t *n)
     BUILD_CHECK(graph, is_field(graph, x) && is_physical(&graph->values[x]), "resize: a physical field expected");
     const int n_axes = graph->values[x].n_axes;
     for (int a = 0; a < n_axes; a++)
-        BUILD_CHECK(graph, n[a] >= 1, "resize: axis %d: at least 1 point expected, %lld found", a, (long long)n[a]);
+        BUILD_CHECK(graph, n[a] >= 1, "resize: axis '%s': at least 1 point expected, %lld found", graph->values[x].axis_name[a],
+                    (long long)n[a]);
     return resize_some(graph, resize_some(graph, x, n, 1, n_axes), n, 0, 1);
 }
 
-grv_value grv_graph_repeat(grv_graph *graph, grv_value x, int axis, int64_t n)
+grv_value grv_graph_repeat(grv_graph *graph, grv_value x, const char *name, int64_t n)
 {
     BUILD_CHECK(graph, is_field(graph, x) && is_physical(&graph->values[x]), "repeat: a physical field expected");
     grvi_value out = graph->values[x];
-    BUILD_CHECK(graph, axis >= 1 && axis < out.n_axes && out.axis[axis].n == 1 && n >= 1,
-                "repeat: an axis of 1 point other than the first expected, axis %d found", axis);
+    const int axis = find_axis(&out, name);
+    BUILD_CHECK(graph, axis >= 1 && out.axis[axis].n == 1 && n >= 1, "repeat: an axis '%s' of 1 point expected, and not the first", name);
     if (n == 1) return x;
     out.axis[axis].n = n;
     const grvi_attributes attributes = {.axis = axis};
@@ -266,21 +282,21 @@ grv_value grv_graph_coordinates(grv_graph *graph, grv_value x, grv_coordinates c
     return grvi_graph_emit(graph, &grvi_op_coordinates, 1, &x, &attributes, &out);
 }
 
-grv_value grv_graph_analyse(grv_graph *graph, grv_value x, int axis, int64_t modes)
+grv_value grv_graph_analyse(grv_graph *graph, grv_value x, const char *name, int64_t modes)
 {
-    BUILD_CHECK(graph, is_field(graph, x) && axis >= 0 && axis < graph->values[x].n_axes && graph->values[x].axis[axis].n_rows == 0,
-                "analyse: a field with a physical axis %d expected", axis);
+    const int axis = is_field(graph, x) ? find_axis(&graph->values[x], name) : -1;
+    BUILD_CHECK(graph, axis >= 0 && graph->values[x].axis[axis].n_rows == 0, "analyse: a field with a physical axis '%s' expected", name);
     grvi_value out = graph->values[x];
-    const grv_status status = grvi_axis_modes_init(&out.axis[axis], axis, axis < out.n_axes - 1, out.axis[axis].n, modes);
+    const grv_status status = grvi_axis_modes_init(&out.axis[axis], name, axis < out.n_axes - 1, out.axis[axis].n, modes);
     if (status != GRV_OK) return grvi_graph_failed(graph, status);
     const grvi_attributes attributes = {.axis = axis};
     return grvi_graph_emit(graph, &grvi_op_analyse, 1, &x, &attributes, &out);
 }
 
-grv_value grv_graph_synthesise(grv_graph *graph, grv_value x, int axis)
+grv_value grv_graph_synthesise(grv_graph *graph, grv_value x, const char *name)
 {
-    BUILD_CHECK(graph, is_field(graph, x) && axis >= 0 && axis < graph->values[x].n_axes && graph->values[x].axis[axis].n_rows != 0,
-                "synthesise: a field with a spectral axis %d expected", axis);
+    const int axis = is_field(graph, x) ? find_axis(&graph->values[x], name) : -1;
+    BUILD_CHECK(graph, axis >= 0 && graph->values[x].axis[axis].n_rows != 0, "synthesise: a field with a spectral axis '%s' expected", name);
     grvi_value out = graph->values[x];
     out.axis[axis] = (grvi_axis_modes){.n = out.axis[axis].n};
     const grvi_attributes attributes = {.axis = axis};
@@ -295,7 +311,7 @@ grv_value grv_graph_mode_mix(grv_graph *graph, grv_value x, const char *name)
                              .init_scale = 1 / ((double)out.channels * (double)out.channels)};
     int64_t n[GRV_MAX_AXES], modes[GRV_MAX_AXES];
     for (int a = 0; a < out.n_axes; a++) {
-        BUILD_CHECK(graph, out.axis[a].n_rows != 0, "mode mix '%s': axis %d is not spectral", name, a);
+        BUILD_CHECK(graph, out.axis[a].n_rows != 0, "mode mix '%s': axis '%s' is not spectral", name, out.axis_name[a]);
         n[a] = out.axis[a].n;
         modes[a] = out.axis[a].modes;
         weight.shape[a] = out.axis[a].two_sided ? 2 * modes[a] : modes[a];
@@ -313,7 +329,7 @@ grv_value grv_graph_loss(grv_graph *graph, grv_value prediction, grv_value targe
 {
     BUILD_CHECK(graph, is_field(graph, prediction) && is_field(graph, target) &&
                     grvi_graph_same_shape(&graph->values[prediction], &graph->values[target]),
-                "loss: prediction and target of one shape expected");
+                "loss: prediction and target of one shape, with the same axes, expected");
     BUILD_CHECK(graph, graph->loss == GRV_NO_VALUE, "loss: the graph has one already");
     const grvi_value scalars = {.kind = GRVI_SCALARS, .producer = -1};
     const grvi_attributes attributes = {.loss = loss};
@@ -369,10 +385,12 @@ int64_t grv_graph_param_count(const grv_graph *graph)
     return count;
 }
 
+int grv_graph_n_inputs(const grv_graph *graph) { return graph->n_inputs; }
+
 grv_value grv_graph_find_input(const grv_graph *graph, const char *name)
 {
     for (int v = 0; v < graph->n_values; v++)
-        if (graph->values[v].kind == GRVI_FIELD && graph->values[v].producer < 0 && strcmp(graph->values[v].name, name) == 0) return v;
+        if (grvi_is_input(&graph->values[v]) && strcmp(graph->values[v].name, name) == 0) return v;
     return GRV_NO_VALUE;
 }
 

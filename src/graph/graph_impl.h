@@ -31,6 +31,7 @@ typedef struct grvi_value {
     /* fields */
     int n_axes;
     grvi_axis_modes axis[GRV_MAX_AXES]; /* a physical axis has n only (n_rows == 0) */
+    char axis_name[GRV_MAX_AXES][GRV_AXIS_NAME_BYTES];
     int64_t channels;
     grvi_order order;
     bool needs_gradient; /* depends on a parameter */
@@ -38,6 +39,7 @@ typedef struct grvi_value {
     int param; /* index into params */
     /* inputs and outputs */
     char name[GRVI_NAME_BYTES];
+    int input; /* number of an input, in order of making */
     bool is_output;
     int producer; /* node, -1 for inputs and parameters */
 } grvi_value;
@@ -71,7 +73,7 @@ typedef struct grvi_param {
 
 struct grv_graph {
     int64_t n_samples;
-    int n_values, n_nodes, n_params;
+    int n_values, n_nodes, n_params, n_inputs;
     int value_capacity, node_capacity, param_capacity;
     grvi_value *values;
     grvi_node *nodes;
@@ -121,6 +123,8 @@ grv_value grvi_graph_failed(grv_graph *graph, grv_status status);
 /* The node that sums dW and db of y = x W + b over points; gradient is that of y. */
 void grvi_graph_emit_weight_gradient(grv_graph *graph, grv_value x, grv_value gradient, grv_value weight, grv_value bias);
 bool grvi_graph_same_shape(const grvi_value *a, const grvi_value *b);
+/* Is this value an input? */
+static inline bool grvi_is_input(const grvi_value *value) { return value->kind == GRVI_FIELD && value->producer < 0; }
 
 /* The rewrites of gradients, in place; part of grv_graph_differentiate. */
 grv_status grvi_graph_fuse_gradients(grv_graph *graph) GRV_MUST_CHECK;

@@ -94,8 +94,8 @@ static grv_status place_operand(grv_plan *plan, placements *current, grv_value v
     const grvi_axis_modes *const axis = &plan->graph.values[value].axis[split];
     const int64_t most = axis->n_rows == 0 ? axis->n : grvi_axis_magnitudes(axis);
     GRV_CHECK(most >= plan->params.n_domain, GRV_E_ARG,
-              "%d domain ranks leave some without %s of axis %d, which has %lld: at most %lld domain ranks", plan->params.n_domain,
-              axis->n_rows == 0 ? "planes" : "modes", split, (long long)most, (long long)most);
+              "%d domain ranks leave some without %s of axis '%s', which has %lld: at most %lld domain ranks", plan->params.n_domain,
+              axis->n_rows == 0 ? "planes" : "modes", plan->graph.values[value].axis_name[split], (long long)most, (long long)most);
     GRV_TRY(new_placed(plan, value, split, placed));
     current[value][split + 1] = *placed;
     grvi_step *step = NULL;
@@ -151,7 +151,7 @@ static grv_status place_all(grv_plan *plan)
     for (int v = 0; v < graph->n_values; v++) {
         for (int s = 0; s < 3; s++) current[v][s] = -1;
         const grvi_value *const value = &graph->values[v];
-        if (value->kind != GRVI_FIELD || value->producer >= 0) continue;
+        if (!grvi_is_input(value)) continue;
         GRV_CHECK_GOTO(value->axis[0].n >= plan->params.n_domain, GRV_E_ARG,
                        "%d domain ranks leave some without planes of '%s', which has %lld: at most %lld domain ranks",
                        plan->params.n_domain, value->name, (long long)value->axis[0].n, (long long)value->axis[0].n);

@@ -1,7 +1,7 @@
 /* Flow kernels for AVX-512; the loops are in flow_loops.h. */
 #include "kernels/flow_variants.h"
 
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#ifdef GRVI_AVX512
 #define REAL    float
 #define NAME(x) x##_f32
 #include "kernels/flow_loops.h"

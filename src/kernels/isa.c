@@ -20,6 +20,9 @@ bool grvi_isa_usable(grvi_isa isa)
     case GRVI_ISA_AVX2:
     case GRVI_ISA_PAIR16: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case GRVI_ISA_AVX512:
+#ifdef GRVI_EMULATE_AVX512
+        return true;
+#endif
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
 #endif

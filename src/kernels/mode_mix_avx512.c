@@ -1,7 +1,7 @@
 /* The mode mix, 16 lanes. */
 #include "kernels/mode_mix_impl.h"
 
-#ifdef __AVX512F__
+#ifdef GRVI_AVX512
 #include "kernels/mode_mix_loops.h"
 
 const grvi_mode_mix_kernels *grvi_mode_mix_kernels_avx512(void)

@@ -38,7 +38,7 @@ GRVI_INLINE float sum_lanes8(__m256 a)
 {
     return sum_lanes4(_mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1)));
 }
-#if defined(__AVX512F__)
+#ifdef GRVI_AVX512
 GRVI_INLINE float sum_lanes(vf a)
 {
     return sum_lanes8(_mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)));

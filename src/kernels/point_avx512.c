@@ -1,7 +1,7 @@
 /* Point kernels on 16 lanes of AVX-512. A stub where the compiler lacks them. */
 #include "kernels/point_kernels.h"
 
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && defined(__AVX512BW__)
+#ifdef GRVI_AVX512
 #include "kernels/point_loops.h"
 
 bool grvi_point_kernels_fill_avx512(grvi_point_kernels *kernels)

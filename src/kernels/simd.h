@@ -10,7 +10,7 @@
 
 #define GRVI_INLINE static inline __attribute__((always_inline, unused))
 
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && defined(__AVX512BW__)
+#ifdef GRVI_AVX512
 #define GRVI_LANES 16
 #define GRVI_REGISTERS 32
 typedef __m512 vf;

@@ -1,12 +1,12 @@
 /* Arithmetic of the truncated real spectrum. */
 #include "kernels/spectral_layout.h"
 
-grv_status grvi_axis_modes_init(grvi_axis_modes *axis, int index, bool two_sided, int64_t n, int64_t modes)
+grv_status grvi_axis_modes_init(grvi_axis_modes *axis, const char *name, bool two_sided, int64_t n, int64_t modes)
 {
     const int64_t most = two_sided ? n / 2 : n / 2 + 1;
-    GRV_CHECK(n >= 1, GRV_E_ARG, "axis %d: at least 1 point expected, %lld found", index, (long long)n);
-    GRV_CHECK(modes >= 1 && modes <= most, GRV_E_ARG, "axis %d of %lld points: 1 to %lld modes are possible, %lld asked for",
-              index, (long long)n, (long long)most, (long long)modes);
+    GRV_CHECK(n >= 1, GRV_E_ARG, "axis '%s': at least 1 point expected, %lld found", name, (long long)n);
+    GRV_CHECK(modes >= 1 && modes <= most, GRV_E_ARG, "axis '%s' of %lld points: 1 to %lld modes are possible, %lld asked for",
+              name, (long long)n, (long long)most, (long long)modes);
     const int64_t highest = two_sided ? modes : modes - 1;
     *axis = (grvi_axis_modes){.n = n, .modes = modes, .two_sided = two_sided};
     axis->n_cos = highest + 1;
@@ -25,7 +25,8 @@ grv_status grvi_spectral_layout_init(grvi_spectral_layout *layout, int n_axes, c
     bool fits = true;
     for (int a = 0; a < n_axes; a++) {
         const bool two_sided = a < n_axes - 1;
-        GRV_TRY(grvi_axis_modes_init(&layout->axis[a], a, two_sided, n[a], modes[a]));
+        const char number[] = {(char)('0' + a), '\0'};
+        GRV_TRY(grvi_axis_modes_init(&layout->axis[a], number, two_sided, n[a], modes[a]));
         fits = fits && grvi_mul_i64(layout->n_points, n[a], &layout->n_points) &&
                grvi_mul_i64(layout->n_modes, two_sided ? 2 * modes[a] : modes[a], &layout->n_modes);
     }

@@ -50,8 +50,8 @@ typedef struct grvi_spectral_layout {
 static inline int64_t grvi_row_cos(int64_t k) { return k == 0 ? 0 : 2 * k - 1; }
 static inline int64_t grvi_row_sin(int64_t k) { return 2 * k; }
 
-/* One axis: checks 1 <= modes, and 2 modes <= n (two-sided) or modes <= n/2+1 (one-sided); index is for the message. */
-grv_status grvi_axis_modes_init(grvi_axis_modes *axis, int index, bool two_sided, int64_t n, int64_t modes) GRV_MUST_CHECK;
+/* One axis: checks 1 <= modes, and 2 modes <= n (two-sided) or modes <= n/2+1 (one-sided); the name is for messages. */
+grv_status grvi_axis_modes_init(grvi_axis_modes *axis, const char *name, bool two_sided, int64_t n, int64_t modes) GRV_MUST_CHECK;
 /* Checks the sizes (two-sided 1 <= m, 2m <= n; one-sided 1 <= k <= n/2+1; channels >= 1) and fills *layout.
  * GRV_E_ARG names the axis, what was asked for and what is possible. */
 grv_status grvi_spectral_layout_init(grvi_spectral_layout *layout, int n_axes, const int64_t *n, const int64_t *modes,

@@ -43,9 +43,13 @@ static grv_status check_data(const predictor *p, const grv_fno_params *fno)
     GRV_CHECK(in->n_axes == n_axes && in->n_channels == fno->c_in, GRV_E_CONFIG,
               "the network takes inputs of %d axes and %lld channels, '%s' has %d and %lld", n_axes, (long long)fno->c_in, p->config->input,
               in->n_axes, (long long)in->n_channels);
-    for (int a = 0; a < n_axes; a++)
-        GRV_CHECK(in->shape[a] == fno->n[a], GRV_E_CONFIG, "the network takes %lld points along axis %d, '%s' has %lld", (long long)fno->n[a], a,
-                  p->config->input, (long long)in->shape[a]);
+    for (int a = 0; a < n_axes; a++) {
+        const char *const name = grv_fno_axis_name(fno, a);
+        GRV_CHECK(in->axis_names[a] == NULL || strcmp(in->axis_names[a], name) == 0, GRV_E_CONFIG,
+                  "axis %d of the network is '%s', that of the inputs of '%s' is '%s'", a, name, p->config->input, in->axis_names[a]);
+        GRV_CHECK(in->shape[a] == fno->n[a], GRV_E_CONFIG, "the network takes %lld points along axis '%s', '%s' has %lld", (long long)fno->n[a],
+                  name, p->config->input, (long long)in->shape[a]);
+    }
     return GRV_OK;
 }
 
@@ -64,14 +68,13 @@ static grv_status open_all(predictor *p, grv_network_params *network)
 
 static grv_status create_output(predictor *p, const grv_fno_params *fno)
 {
-    static const char *const names[] = {"x", "y", "z", "t"};
     const grv_dataset_desc *const in = grv_dataset_get_desc(p->input);
     grv_dataset_desc desc = grv_dataset_desc_default();
     desc.n_samples = p->count;
     desc.input = in->input;
     desc.target = (grv_dataset_field){.n_axes = fno->n_axes, .n_channels = fno->c_out};
     for (int a = 0; a < fno->n_axes; a++) {
-        desc.target.axis_names[a] = fno->n_axes == in->target.n_axes ? in->target.axis_names[a] : names[a];
+        desc.target.axis_names[a] = grv_fno_axis_name(fno, a);
         desc.target.shape[a] = fno->n[a];
     }
     return grv_dataset_create(p->config->output, &desc, NULL, &p->output);

@@ -1,5 +1,6 @@
 /* Writing a region: each stored object that it touches is encoded in memory and published whole.
- * Of an object that is covered only in part, the old bytes are read first. Chunks are written in parallel with each other;
+ * Of an object that is covered only in part, the old bytes are read first. From there to its publication a lock keeps other
+ * writers of the same object out, so that none of their changes is lost. Chunks are written in parallel with each other;
  * of shards, one at a time, the inner chunks are encoded in parallel, so that memory holds one shard. */
 #include "core/alloc.h"
 #include "grove/core.h"
@@ -62,6 +63,8 @@ static grv_status write_object(const write_job *job, const int64_t *position, gr
     int64_t extent[GRVI_MAX_RANK], offset = 0;
     grvi_encode_input input = {.strides = job->strides, .extent = extent};
     grvi_scratch *old = NULL;
+    grvi_kv *const kv = array->store->kv;
+    grvi_lock lock = {-1};
     char key[GRVI_KEY_BYTES], text[256];
     grvi_array_object_part(array, position, job->start, job->count, job->strides, &input.box,
                            &offset);
@@ -70,6 +73,8 @@ static grv_status write_object(const write_job *job, const int64_t *position, gr
         extent[i] =
             grvi_min_i64(desc->chunk_shape[i], desc->shape[i] - position[i] * desc->chunk_shape[i]);
     GRV_TRY(grvi_array_key(array, position, key));
+    GRV_TRY_GOTO(
+        kv->class->lock(kv, array->path, grvi_array_object_number(array, position), &lock));
     if (!is_covered(desc->rank, &input.box, extent)) {
         bool found = false;
         GRV_TRY_GOTO(grvi_scratch_take(&array->store->scratches, &old));
@@ -79,6 +84,7 @@ static grv_status write_object(const write_job *job, const int64_t *position, gr
     }
     GRV_TRY_GOTO(encode_and_publish(job, position, key, &input, scratch));
 done:
+    kv->class->unlock(kv, &lock);
     grvi_scratch_give(old);
     if (status == GRV_OK) return GRV_OK;
     grvi_position_text(desc->rank, position, text, sizeof text);

@@ -13,10 +13,10 @@ static bool is_whole(const grvi_chain *chain, const grvi_box *stored_box)
 }
 
 /* Undoes the byte codecs from the last to the first. `direct` (or NULL) receives what the first one decodes to; *data
- * tells where the result is: there, in a stage of the scratch, or in the input. */
+ * tells where the result is: there, in a stage of the scratch, or in the input. Only what `part` (NULL: all) covers need be decoded. */
 static grv_status undo_byte_codecs(const grvi_chain *chain, grvi_scratch *scratch, int depth,
-                                   const uint8_t *in, int64_t n_in, uint8_t *direct,
-                                   const uint8_t **data, int64_t *n_data)
+                                   const uint8_t *in, int64_t n_in, const grvi_part *part,
+                                   uint8_t *direct, const uint8_t **data, int64_t *n_data)
 {
     int side = 0;
     *data = in;
@@ -34,8 +34,16 @@ static grv_status undo_byte_codecs(const grvi_chain *chain, grvi_scratch *scratc
             GRV_TRY(grvi_buffer_reserve(stage, chain->limit[i]));
             target = stage->data;
         }
-        GRV_TRY(codec->class->decode(codec, &scratch->codecs, *data, *n_data, target,
-                                     chain->limit[i], n_data));
+        if (i == 0 && part != NULL && codec->class->decode_part != NULL) {
+            int64_t n_produced = 0;
+            GRV_TRY(codec->class->decode_part(codec, &scratch->codecs, *data, *n_data, part, target,
+                                              chain->limit[0], &n_produced));
+            scratch->bytes_decoded += n_produced - chain->limit[0]; /* the caller adds all */
+            *n_data = chain->limit[0];
+        } else {
+            GRV_TRY(codec->class->decode(codec, &scratch->codecs, *data, *n_data, target,
+                                         chain->limit[i], n_data));
+        }
         *data = target;
     }
     return GRV_OK;
@@ -91,7 +99,11 @@ static grv_status decode_bytes(const grvi_chain *chain, grvi_scratch *scratch, i
     const uint8_t *data = NULL;
     int64_t n = 0, dense[GRVI_MAX_RANK], first = 0;
     uint8_t *const direct = is_straight(chain, stored_box, stored_strides) ? out : NULL;
-    GRV_TRY(undo_byte_codecs(chain, scratch, depth, in, n_in, direct, &data, &n));
+    const grvi_part part = {chain->rank, chain->item_bytes, chain->stored_shape, stored_box->start,
+                            stored_box->count};
+    const bool is_partial = chain->n_filters == 0 && !is_whole(chain, stored_box);
+    GRV_TRY(undo_byte_codecs(chain, scratch, depth, in, n_in, is_partial ? &part : NULL, direct,
+                             &data, &n));
     GRV_CHECK(n == chain->n_filtered_bytes, GRV_E_FORMAT, "%lld bytes expected, %lld %s",
               (long long)chain->n_filtered_bytes, (long long)n,
               chain->n_codecs > 0 ? "decoded" : "read");
@@ -114,7 +126,7 @@ static grv_status decode_shard(const grvi_chain *chain, grvi_scratch *scratch, i
     const uint8_t *data = NULL;
     int64_t n = 0, index_offset = 0;
     grvi_box cells;
-    GRV_TRY(undo_byte_codecs(chain, scratch, depth, in, n_in, NULL, &data, &n));
+    GRV_TRY(undo_byte_codecs(chain, scratch, depth, in, n_in, NULL, NULL, &data, &n));
     GRV_TRY(grvi_shard_index_place(sharding, n, &index_offset));
     grvi_buffer *const index = &scratch->entries[depth][0];
     GRV_TRY(grvi_buffer_reserve(index, sharding->n_inner * (int64_t)sizeof(grvi_shard_entry)));

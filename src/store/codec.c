@@ -30,6 +30,7 @@ const grvi_codec_class *grvi_codec_find(const char *name)
 void grvi_codec_state_fini(grvi_codec_state *state)
 {
     grvi_codec_zstd_fini(state);
+    grvi_buffer_fini(&state->block);
 }
 
 grv_status grvi_codec_integer(const grvi_json *configuration, const char *codec, const char *key,

@@ -5,6 +5,8 @@
 
 #include "core/check.h"
 #include "core/json.h"
+#include "store/buffer.h"
+#include "store/region.h"
 
 typedef struct grvi_codec_class grvi_codec_class;
 
@@ -24,6 +26,7 @@ typedef struct grvi_codec {
 typedef struct grvi_codec_state {
     void *zstd_decoder;
     void *zstd_encoder;
+    grvi_buffer block; /* codec_blosc.c */
 } grvi_codec_state;
 
 struct grvi_codec_class {
@@ -38,6 +41,11 @@ struct grvi_codec_class {
     /* refuses input that decodes to more than `capacity` bytes. NULL: the codec is a checksum, see `check` */
     grv_status (*decode)(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
                          int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out);
+    /* as decode for input that decodes to exactly n_decoded bytes, but only those bytes of `out` need be set that the part
+     * covers; *n_produced: how many were. NULL: the codec decodes as a whole */
+    grv_status (*decode_part)(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                              int64_t n_in, const grvi_part *part, uint8_t *out, int64_t n_decoded,
+                              int64_t *n_produced);
     /* for codecs that leave the data as they are and put a checksum beside them: verifies, and tells where the data are */
     grv_status (*check)(const grvi_codec *codec, const uint8_t *in, int64_t n_in,
                         const uint8_t **data, int64_t *n_data);

@@ -95,5 +95,5 @@ static grv_status bz2_decode(const grvi_codec *codec, grvi_codec_state *state, c
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_bz2 = {"numcodecs.bz2", bz2_parse,  bz2_bound,
-                                         bz2_encode,      bz2_decode, NULL};
+const grvi_codec_class grvi_codec_bz2 = {"numcodecs.bz2", bz2_parse, bz2_bound, bz2_encode,
+                                         bz2_decode,      NULL,      NULL};

@@ -94,11 +94,13 @@ static grv_status checksum_check(const grvi_codec *codec, const uint8_t *in, int
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_crc32c = {"crc32c",        checksum_parse, checksum_bound,
-                                            checksum_encode, NULL,           checksum_check};
-const grvi_codec_class grvi_codec_crc32 = {"numcodecs.crc32", checksum_parse, checksum_bound,
-                                           checksum_encode,   NULL,           checksum_check};
+const grvi_codec_class grvi_codec_crc32c = {
+    "crc32c", checksum_parse, checksum_bound, checksum_encode, NULL, NULL, checksum_check};
+const grvi_codec_class grvi_codec_crc32 = {
+    "numcodecs.crc32", checksum_parse, checksum_bound, checksum_encode, NULL, NULL, checksum_check};
 const grvi_codec_class grvi_codec_adler32 = {"numcodecs.adler32", checksum_parse, checksum_bound,
-                                             checksum_encode,     NULL,           checksum_check};
+                                             checksum_encode,     NULL,           NULL,
+                                             checksum_check};
 const grvi_codec_class grvi_codec_fletcher32 = {
-    "numcodecs.fletcher32", checksum_parse, checksum_bound, checksum_encode, NULL, checksum_check};
+    "numcodecs.fletcher32", checksum_parse, checksum_bound, checksum_encode, NULL, NULL,
+    checksum_check};

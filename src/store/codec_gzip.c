@@ -94,7 +94,7 @@ static grv_status gzip_decode(const grvi_codec *codec, grvi_codec_state *state, 
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_gzip = {"gzip",      gzip_parse,  gzip_bound,
-                                          gzip_encode, gzip_decode, NULL};
-const grvi_codec_class grvi_codec_zlib = {"numcodecs.zlib", gzip_parse,  gzip_bound,
-                                          gzip_encode,      gzip_decode, NULL};
+const grvi_codec_class grvi_codec_gzip = {"gzip",      gzip_parse, gzip_bound, gzip_encode,
+                                          gzip_decode, NULL,       NULL};
+const grvi_codec_class grvi_codec_zlib = {"numcodecs.zlib", gzip_parse, gzip_bound, gzip_encode,
+                                          gzip_decode,      NULL,       NULL};

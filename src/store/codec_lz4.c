@@ -55,5 +55,5 @@ static grv_status lz4_decode(const grvi_codec *codec, grvi_codec_state *state, c
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_lz4 = {"numcodecs.lz4", lz4_parse,  lz4_bound,
-                                         lz4_encode,      lz4_decode, NULL};
+const grvi_codec_class grvi_codec_lz4 = {"numcodecs.lz4", lz4_parse, lz4_bound, lz4_encode,
+                                         lz4_decode,      NULL,      NULL};

@@ -55,5 +55,5 @@ static grv_status shuffle_decode(const grvi_codec *codec, grvi_codec_state *stat
     return GRV_OK;
 }
 
-const grvi_codec_class grvi_codec_shuffle = {"numcodecs.shuffle", shuffle_parse,  shuffle_bound,
-                                             shuffle_encode,      shuffle_decode, NULL};
+const grvi_codec_class grvi_codec_shuffle = {
+    "numcodecs.shuffle", shuffle_parse, shuffle_bound, shuffle_encode, shuffle_decode, NULL, NULL};

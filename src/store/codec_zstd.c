@@ -58,5 +58,5 @@ void grvi_codec_zstd_fini(grvi_codec_state *state)
     state->zstd_decoder = state->zstd_encoder = NULL;
 }
 
-const grvi_codec_class grvi_codec_zstd = {"zstd",      zstd_parse,  zstd_bound,
-                                          zstd_encode, zstd_decode, NULL};
+const grvi_codec_class grvi_codec_zstd = {"zstd",      zstd_parse, zstd_bound, zstd_encode,
+                                          zstd_decode, NULL,       NULL};

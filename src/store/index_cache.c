@@ -70,7 +70,8 @@ grvi_shard_index *grvi_index_cache_get(grvi_index_cache *cache, uint64_t array_i
 {
     (void)pthread_mutex_lock(&cache->lock);
     grvi_shard_index *index = *find(cache, array_id, object_number);
-    if (index != NULL && memcmp(index->identity, identity, sizeof index->identity) != 0)
+    if (index != NULL && identity != NULL &&
+        memcmp(index->identity, identity, sizeof index->identity) != 0)
         index = NULL;
     if (index != NULL) {
         unlink_age(cache, index);

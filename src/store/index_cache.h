@@ -31,7 +31,7 @@ typedef struct grvi_index_cache {
 
 void grvi_index_cache_init(grvi_index_cache *cache, int64_t max_bytes);
 void grvi_index_cache_fini(grvi_index_cache *cache);
-/* The index of an object as it is now, retained; NULL if it is not there or of another identity. */
+/* The index of an object as it is now, retained; NULL if it is not there or of another identity. identity == NULL: any. */
 grvi_shard_index *grvi_index_cache_get(grvi_index_cache *cache, uint64_t array_id,
                                        int64_t object_number, const uint64_t identity[3]);
 /* Keeps an index (retains it itself), in place of an older one of the same object. Too large ones are not kept. */

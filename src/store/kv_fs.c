@@ -1,6 +1,8 @@
 /* Key-value back end on a file system: a key is a path below the root, a value is a file.
  * Publication: write aside in the same folder ("<name>.partial-..."), rename. Listings skip such files.
- * The fsync policy: none; one syncfs at commit; or each file before its rename and its folder after. */
+ * The fsync policy: none; one syncfs at commit; or each file before its rename and its folder after.
+ * Locks: byte `number` of the empty file ".grove-lock" in the array's folder, as a lock of an open file description, which
+ * excludes threads and processes alike and ends when its holder does. Where a file system has no locks, there are none. */
 #define _GNU_SOURCE /* syncfs */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include "store/kv.h"
 
 enum { PATH_BYTES = 4096 };
+static const char lock_name[] = ".grove-lock";
 
 typedef struct kv_fs {
     grvi_kv base;
@@ -46,8 +49,9 @@ static grv_status fs_open(grvi_kv *kv, const char *key, grvi_object *object, boo
     }
     const uint64_t time_ns =
         (uint64_t)info.st_mtim.tv_sec * 1000000000U + (uint64_t)info.st_mtim.tv_nsec;
-    *object =
-        (grvi_object){info.st_size, {(uint64_t)info.st_size, time_ns, (uint64_t)info.st_ino}, fd};
+    *object = (grvi_object){.n_bytes = info.st_size,
+                            .identity = {(uint64_t)info.st_size, time_ns, (uint64_t)info.st_ino},
+                            .handle = fd};
     *found = true;
     return GRV_OK;
 }
@@ -56,24 +60,13 @@ static grv_status fs_read(grvi_kv *kv, const grvi_object *object, const char *ke
                           int64_t n, void *out)
 {
     (void)kv;
-    int64_t done = 0;
-    while (done < n) {
-        const ssize_t k =
-            pread(object->handle, (char *)out + done, (size_t)(n - done), (off_t)(offset + done));
-        if (k < 0 && errno == EINTR) continue;
-        GRV_CHECK(k >= 0, GRV_E_IO, "read %s at byte %lld: %s", key, (long long)(offset + done),
-                  strerror(errno));
-        GRV_CHECK(k > 0, GRV_E_IO, "%s: %lld bytes expected from byte %lld, %lld read", key,
-                  (long long)n, (long long)offset, (long long)done);
-        done += k;
-    }
-    return GRV_OK;
+    return grvi_kv_pread((int)object->handle, key, offset, n, out);
 }
 
 static void fs_close(grvi_kv *kv, grvi_object *object)
 {
     (void)kv;
-    (void)close(object->handle);
+    (void)close((int)object->handle);
     object->handle = -1;
 }
 
@@ -87,6 +80,17 @@ static grv_status sync_folder(const char *folder)
     return GRV_OK;
 }
 
+/* The entry of a file in its folder; where folders were made for it, also their entries in those above, up to the root. */
+static grv_status sync_folders(const kv_fs *fs, char *folder, bool is_new)
+{
+    GRV_TRY(sync_folder(folder));
+    while (is_new && strlen(folder) > strlen(fs->root)) {
+        *strrchr(folder, '/') = '\0';
+        GRV_TRY(sync_folder(folder));
+    }
+    return GRV_OK;
+}
+
 static grv_status fs_put(grvi_kv *kv, const char *key, const void *data, int64_t n)
 {
     const kv_fs *const fs = (kv_fs *)kv;
@@ -94,11 +98,11 @@ static grv_status fs_put(grvi_kv *kv, const char *key, const void *data, int64_t
     GRV_TRY(path_of(fs, key, path));
     (void)snprintf(folder, sizeof folder, "%s", path);
     *strrchr(folder, '/') = '\0';
-    if (!grvi_fs_is_directory(folder)) GRV_TRY(grvi_fs_make_directory(folder));
+    const bool is_new_folder = !grvi_fs_is_directory(folder);
+    if (is_new_folder) GRV_TRY(grvi_fs_make_directory(folder));
     const bool durable = fs->sync == GRV_STORE_SYNC_EACH;
     GRV_TRY(grvi_fs_write_atomic(path, data, n, durable));
-    if (durable) GRV_TRY(sync_folder(folder));
-    return GRV_OK;
+    return durable ? sync_folders(fs, folder, is_new_folder) : GRV_OK;
 }
 
 static grv_status fs_remove(grvi_kv *kv, const char *key)
@@ -141,6 +145,40 @@ static grv_status fs_commit(grvi_kv *kv)
     return GRV_OK;
 }
 
+/* ends with the process: a writer that was killed leaves nothing that stops others */
+static grv_status fs_lock(grvi_kv *kv, const char *prefix, int64_t number, grvi_lock *lock)
+{
+    char path[PATH_BYTES];
+    struct flock range = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)number, .l_len = 1};
+    lock->handle = -1;
+    GRV_TRY(path_of((kv_fs *)kv, prefix, path));
+    GRV_CHECK(strlen(path) + sizeof lock_name + 1 <= PATH_BYTES, GRV_E_ARG,
+              "path of '%s' is longer than %d bytes", prefix, PATH_BYTES - 1);
+    (void)snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", lock_name);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    GRV_CHECK(fd >= 0, GRV_E_IO, "open %s: %s", path, strerror(errno));
+    int result = -1;
+    do result = fcntl(fd, F_OFD_SETLKW, &range);
+    while (result != 0 && errno == EINTR);
+    const int reason = result == 0 ? 0 : errno;
+    if (reason == 0) {
+        lock->handle = fd;
+        return GRV_OK;
+    }
+    (void)close(fd);
+    const bool has_none = reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
+    GRV_CHECK(has_none, GRV_E_IO, "lock %s: %s", path, strerror(reason));
+    return GRV_OK;
+}
+
+static void fs_unlock(grvi_kv *kv, grvi_lock *lock)
+{
+    (void)kv;
+    if (lock->handle >= 0) (void)close(lock->handle);
+    lock->handle = -1;
+}
+
 static void fs_destroy(grvi_kv *kv)
 {
     kv_fs *const fs = (kv_fs *)kv;
@@ -148,8 +186,17 @@ static void fs_destroy(grvi_kv *kv)
     grv_free(fs);
 }
 
-static const grvi_kv_class fs_class = {fs_open,   fs_read, fs_close,  fs_put,
-                                       fs_remove, fs_list, fs_commit, fs_destroy};
+static const grvi_kv_class fs_class = {.name = "a folder",
+                                       .open_object = fs_open,
+                                       .read_object = fs_read,
+                                       .close_object = fs_close,
+                                       .put = fs_put,
+                                       .remove = fs_remove,
+                                       .list = fs_list,
+                                       .commit = fs_commit,
+                                       .destroy = fs_destroy,
+                                       .lock = fs_lock,
+                                       .unlock = fs_unlock};
 
 grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync, grvi_kv **kv)
 {
@@ -160,7 +207,7 @@ grv_status grvi_kv_fs_create(const char *root, bool create, grv_store_sync sync,
     if (create) GRV_TRY(grvi_fs_make_directory(root));
     GRV_CHECK(grvi_fs_exists(root), GRV_E_NOT_FOUND, "no store at %s: no such folder", root);
     GRV_CHECK(grvi_fs_is_directory(root), GRV_E_UNSUPPORTED,
-              "%s is a file; a store on a file system is a folder", root);
+              "%s is a file; a store is a folder or a zip archive", root);
     GRV_TRY(GRVI_CALLOC(&fs, 1));
     fs->base.class = &fs_class;
     fs->sync = sync;

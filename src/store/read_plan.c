@@ -10,6 +10,10 @@
 #include "grove/core.h"
 #include "store/read_plan_impl.h"
 
+/* reading so much of a file in vain costs less than another call */
+static const int64_t file_gap_bytes = 4096;
+/* long enough for a disk, and decoded while still in the cache */
+static const int64_t file_run_bytes = (int64_t)2 << 20;
 /* shorter runs are not made for want of memory */
 static const int64_t run_least_bytes = (int64_t)1 << 16;
 
@@ -17,9 +21,8 @@ grv_read_plan_params grv_read_plan_params_default(void)
 {
     return (grv_read_plan_params){.n_threads = 0,
                                   .n_io = -1,
-                                  .gap_bytes = 4096,
-                                  /* long enough for a disk, and decoded while still in the cache */
-                                  .run_bytes = (int64_t)2 << 20,
+                                  .gap_bytes = -1,
+                                  .run_bytes = 0,
                                   .memory_bytes = (int64_t)256 << 20,
                                   .max_open = 64};
 }
@@ -206,15 +209,33 @@ static int64_t scratch_bytes(const grv_read_plan *plan)
     return 3 * most; /* a limit is below 2^61 */
 }
 
+/* The first that is not below `least`. */
+static int64_t first_given(int64_t least, int64_t a, int64_t b, int64_t c)
+{
+    return a >= least ? a : b >= least ? b : c;
+}
+
+static void set_ranges(grv_read_plan *plan)
+{
+    const grv_read_plan_params *const params = &plan->params;
+    const grvi_kv_class *const class = plan->store->kv->class;
+    const int64_t suits = class->gap_bytes > 0 ? class->gap_bytes : file_gap_bytes;
+    plan->gap_bytes = params->gap_bytes >= 0 ? params->gap_bytes : suits;
+    const int64_t run_bytes = first_given(1, params->run_bytes, class->run_bytes, file_run_bytes);
+    plan->run_bytes =
+        grvi_max_i64(run_least_bytes, grvi_min_i64(run_bytes, params->memory_bytes / 4));
+}
+
 static void set_threads(grv_read_plan *plan)
 {
     const grv_read_plan_params *const params = &plan->params;
     const grv_store_params *const defaults = &plan->store->params;
     const int n_threads = (int)grvi_max_i64(1, params->n_threads > 0 ? params->n_threads
                                                                      : defaults->n_threads);
-    const int n_io = (int)grvi_max_i64(0, params->n_io >= 0 ? params->n_io : defaults->n_io);
+    const int n_io =
+        (int)first_given(0, params->n_io, defaults->n_io, plan->store->kv->class->n_io);
     const int64_t fit =
-        grvi_max_i64(1, params->memory_bytes / (params->run_bytes + scratch_bytes(plan)));
+        grvi_max_i64(1, params->memory_bytes / (plan->run_bytes + scratch_bytes(plan)));
     plan->n_workers = (int)grvi_min_i64(
         grvi_min_i64((int64_t)n_threads + n_io, GRVI_MAX_WORKERS), fit);
     plan->has_gate = plan->n_workers > n_threads;
@@ -227,11 +248,7 @@ static void set_threads(grv_read_plan *plan)
 static void plan_init(grv_read_plan *plan, const grv_read_plan_params *params)
 {
     plan->params = *params;
-    plan->params.gap_bytes = grvi_max_i64(0, params->gap_bytes);
     plan->params.max_open = (int)grvi_max_i64(1, params->max_open);
-    plan->params.memory_bytes = grvi_max_i64(1, params->memory_bytes);
-    plan->params.run_bytes = grvi_max_i64(
-        run_least_bytes, grvi_min_i64(params->run_bytes, plan->params.memory_bytes / 4));
     grvi_gate_init(&plan->gate);
 }
 
@@ -251,6 +268,7 @@ grv_status grv_read_plan_set(grv_read_plan *plan, const grv_read_request *reques
     plan->store = requests[0].array->store;
     plan->info.n_requests = n;
     GRV_TRY_GOTO(make_uses(plan));
+    set_ranges(plan);
     set_threads(plan);
 done:
     if (status != GRV_OK) plan->n_requests = plan->n_uses = 0;

@@ -62,7 +62,8 @@ typedef struct grvi_plan_run {
 } grvi_plan_run;
 
 struct grv_read_plan {
-    grv_read_plan_params params;
+    grv_read_plan_params params;  /* as given */
+    int64_t gap_bytes, run_bytes; /* what they come to */
     grv_store *store; /* of the first request: its threads do the work */
     int n_workers;
     bool has_gate; /* more threads wait for the back end than may decode */

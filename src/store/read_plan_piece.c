@@ -123,13 +123,13 @@ void grvi_plan_slices(const grv_read_plan *plan, const grvi_plan_target *target,
     if (chain->rank == 0) return;
     int axis = chain->rank - 1;
     for (;; axis--) {
-        const bool is_joined = count[axis] == 1 || stride[axis] - span <= plan->params.gap_bytes;
+        const bool is_joined = count[axis] == 1 || stride[axis] - span <= plan->gap_bytes;
         const int64_t whole = (count[axis] - 1) * stride[axis] + span;
         slicing->axis = axis;
         slicing->step = count[axis];
         if (!is_joined) slicing->step = 1;
-        else if (whole > plan->params.run_bytes)
-            slicing->step = grvi_max_i64(1, (plan->params.run_bytes - span) / stride[axis] + 1);
+        else if (whole > plan->run_bytes)
+            slicing->step = grvi_max_i64(1, (plan->run_bytes - span) / stride[axis] + 1);
         if (slicing->step < count[axis] || axis == 0) break;
         span = whole;
     }
@@ -337,7 +337,9 @@ static grv_status do_whole(grv_read_plan *plan, const grvi_plan_run *run, grvi_s
     char key[GRVI_KEY_BYTES];
     bool found = false;
     GRV_TRY(grvi_array_key(object->array, object->position, key));
-    GRV_TRY(store->kv->class->open_object(store->kv, key, &object->object, &found));
+    const grvi_chain *const chain = object->array->metadata.chain;
+    const grvi_byte_range whole = {0, chain->limit[chain->n_codecs]};
+    GRV_TRY(grvi_kv_open(store->kv, key, whole, &object->object, &found));
     if (!found) {
         fill_pieces(plan, run);
         return GRV_OK;

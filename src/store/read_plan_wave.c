@@ -155,6 +155,22 @@ static grv_status prepare_object(grvi_plan_object *object, grvi_scratch *scratch
     return object->index != NULL ? GRV_OK : read_index(object, number, scratch);
 }
 
+/* What will be read of an object as soon as it is open: a shard's index, unless it is known. */
+static grvi_byte_range read_first(const grvi_plan_object *object)
+{
+    const grv_array *const array = object->array;
+    const grvi_sharding *const sharding = array->metadata.chain->sharding;
+    if (array->store->kv->class->open_ahead == NULL || sharding == NULL)
+        return (grvi_byte_range){0, 1};
+    grvi_shard_index *const index =
+        grvi_index_cache_get(&array->store->indices, array->id,
+                             grvi_array_object_number(array, object->position), NULL);
+    grvi_shard_index_release(index);
+    if (index != NULL) return (grvi_byte_range){0, 1};
+    return (grvi_byte_range){sharding->index_at_start ? 0 : -sharding->index_bytes,
+                             sharding->index_bytes};
+}
+
 static grv_status open_object(grv_read_plan *plan, int64_t task, grvi_scratch *scratch)
 {
     grvi_plan_object *const object = &grvi_plan_objects(plan)[task];
@@ -162,7 +178,7 @@ static grv_status open_object(grv_read_plan *plan, int64_t task, grvi_scratch *s
     char key[GRVI_KEY_BYTES];
     if (!object->opens_early) return GRV_OK;
     GRV_TRY(grvi_array_key(object->array, object->position, key));
-    GRV_TRY(store->kv->class->open_object(store->kv, key, &object->object, &object->is_open));
+    GRV_TRY(grvi_kv_open(store->kv, key, read_first(object), &object->object, &object->is_open));
     if (!object->is_open) return GRV_OK;
     (void)atomic_fetch_add(&store->objects_opened, 1);
     const grv_status status = prepare_object(object, scratch);
@@ -313,11 +329,11 @@ static int64_t run_limit(const grv_read_plan *plan, int64_t n_pieces)
 {
     const grvi_plan_piece *const pieces = grvi_plan_pieces(plan);
     int64_t total = 0;
-    if (plan->n_workers <= 1) return plan->params.run_bytes;
+    if (plan->n_workers <= 1) return plan->run_bytes;
     for (int64_t i = 0; i < n_pieces; i++)
         if (i == 0 || !same_chunk(&pieces[i - 1], &pieces[i])) total += pieces[i].n_bytes;
     /* a few runs for each thread, so that all end at about the same time */
-    return grvi_min_i64(plan->params.run_bytes,
+    return grvi_min_i64(plan->run_bytes,
                         grvi_max_i64(run_least_bytes, total / (4 * (int64_t)plan->n_workers)));
 }
 
@@ -330,7 +346,7 @@ static bool joins(const grv_read_plan *plan, const grvi_plan_run *run, const grv
         return last->offset == piece->offset && run->n_pieces < MAX_RUN_FILLS;
     if (last->is_direct || piece->is_direct) return false;
     if (same_chunk(last, piece)) return true;
-    return piece->offset <= run->offset + run->n_bytes + plan->params.gap_bytes &&
+    return piece->offset <= run->offset + run->n_bytes + plan->gap_bytes &&
            piece->offset + piece->n_bytes - run->offset <= limit;
 }
 

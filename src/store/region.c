@@ -220,3 +220,35 @@ void grvi_swap_in_place(uint8_t *data, int64_t n, int64_t word_bytes)
 {
     swap_row(n, word_bytes, data, word_bytes, data, word_bytes);
 }
+
+/* The first element of the part at or after position `at` of the dense array; -1 if there is none. */
+static int64_t next_in_part(const grvi_part *part, int64_t at)
+{
+    int64_t index[GRVI_MAX_RANK], position = 0;
+    int axis = 0;
+    for (int i = part->rank - 1; i >= 0; i--) {
+        index[i] = at % part->shape[i];
+        at /= part->shape[i];
+    }
+    if (at > 0) return -1;
+    /* the first axis along which the position lies outside */
+    while (axis < part->rank && index[axis] >= part->start[axis] &&
+           index[axis] < part->start[axis] + part->count[axis])
+        axis++;
+    if (axis < part->rank && index[axis] >= part->start[axis] + part->count[axis]) {
+        /* behind the part: on along the nearest axis before that has a next */
+        do axis--;
+        while (axis >= 0 && ++index[axis] >= part->start[axis] + part->count[axis]);
+        if (axis < 0) return -1;
+        axis++;
+    }
+    for (int i = axis; i < part->rank; i++) index[i] = part->start[i];
+    for (int i = 0; i < part->rank; i++) position = position * part->shape[i] + index[i];
+    return position;
+}
+
+bool grvi_part_touches(const grvi_part *part, int64_t begin, int64_t end)
+{
+    const int64_t next = next_in_part(part, begin / part->item_bytes);
+    return next >= 0 && next * part->item_bytes < end;
+}

@@ -34,6 +34,16 @@ bool grvi_is_all_fill(const uint8_t *data, int64_t n, int64_t item_bytes, grvi_f
 /* reverses the bytes of n dense words of 2, 4 or 8 bytes */
 void grvi_swap_in_place(uint8_t *data, int64_t n, int64_t word_bytes);
 
+/* A box of a dense row-major array. All borrowed. */
+typedef struct grvi_part {
+    int rank;
+    int64_t item_bytes;
+    const int64_t *shape, *start, *count; /* count > 0 */
+} grvi_part;
+
+/* Does the part hold any of the array's bytes from begin to end? */
+bool grvi_part_touches(const grvi_part *part, int64_t begin, int64_t end);
+
 /* Next multi-index of [0, count) in row-major order; false after the last. */
 bool grvi_next_index(int rank, const int64_t *count, int64_t *index);
 

@@ -6,30 +6,6 @@
 #include "grove/core.h"
 #include "store/scratch.h"
 
-grv_status grvi_buffer_reserve(grvi_buffer *buffer, int64_t capacity)
-{
-    if (capacity <= buffer->capacity) return GRV_OK;
-    const int64_t grown = buffer->capacity + buffer->capacity / 2;
-    const int64_t wanted = grvi_round_up(grvi_max_i64(capacity, grown), 64);
-    GRV_TRY(GRVI_REALLOC(&buffer->data, wanted));
-    buffer->capacity = wanted;
-    return GRV_OK;
-}
-
-grv_status grvi_buffer_append(grvi_buffer *buffer, const void *data, int64_t n)
-{
-    GRV_TRY(grvi_buffer_reserve(buffer, buffer->n + n));
-    if (n > 0) memcpy(buffer->data + buffer->n, data, (size_t)n);
-    buffer->n += n;
-    return GRV_OK;
-}
-
-void grvi_buffer_fini(grvi_buffer *buffer)
-{
-    grv_free(buffer->data);
-    *buffer = (grvi_buffer){0};
-}
-
 void grvi_scratch_pool_init(grvi_scratch_pool *pool)
 {
     (void)pthread_mutex_init(&pool->lock, NULL);

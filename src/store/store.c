@@ -11,10 +11,12 @@ grv_store_params grv_store_params_default(void)
     return (grv_store_params){.writable = false,
                               .sync = GRV_STORE_SYNC_NONE,
                               .n_threads = 1,
-                              .n_io = 0,
+                              .n_io = -1,
                               .index_cache_bytes = (int64_t)64 << 20,
                               .max_chunk_bytes = INT32_MAX,
-                              .zarr_format = 3};
+                              .zarr_format = 3,
+                              .http_retries = 4,
+                              .http_timeout_s = 30.0};
 }
 
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
@@ -31,8 +33,7 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
     grvi_workers_init(&store->workers);
     (void)pthread_mutex_init(&store->plan_lock, NULL);
-    GRV_TRY_GOTO(
-        grvi_kv_fs_create(location, store->params.writable, store->params.sync, &store->kv));
+    GRV_TRY_GOTO(grvi_kv_create(location, &store->params, &store->kv));
     *out = store;
 done:
     if (status != GRV_OK) grv_store_close(&store);
@@ -41,7 +42,7 @@ done:
 
 grv_status grv_store_commit(grv_store *store)
 {
-    return store->kv->class->commit(store->kv);
+    return store->kv->class->commit != NULL ? store->kv->class->commit(store->kv) : GRV_OK;
 }
 
 void grv_store_close(grv_store **store)
@@ -64,7 +65,9 @@ grv_store_counters grv_store_counters_get(const grv_store *store)
                                 .bytes_decoded = atomic_load(&store->bytes_decoded),
                                 .objects_opened = atomic_load(&store->objects_opened),
                                 .read_calls = atomic_load(&store->read_calls),
-                                .bytes_written = atomic_load(&store->bytes_written)};
+                                .bytes_written = atomic_load(&store->bytes_written),
+                                .requests = atomic_load(&store->kv->requests),
+                                .retries = atomic_load(&store->kv->retries)};
 }
 
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch)

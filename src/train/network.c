@@ -13,8 +13,7 @@ static grv_status build_graph(grv_network *n)
     grv_graph_destroy(&primitive);
     GRV_TRY(status);
     if (n->params.gradients) GRV_TRY(grv_graph_differentiate(n->graph));
-    n->inputs[0] = grv_graph_find_input(n->graph, "input");
-    n->inputs[1] = grv_graph_find_input(n->graph, "target");
+    n->input = grv_graph_find_input(n->graph, "input");
     n->output = grv_graph_find_output(n->graph, "output");
     return GRV_OK;
 }
@@ -78,7 +77,7 @@ const grv_exec *grv_network_exec(const grv_network *n) { return n->exec; }
 const grv_graph *grv_network_graph(const grv_network *n) { return n->graph; }
 float *grv_network_parameters(grv_network *n) { return n->block; }
 float *grv_network_gradients(grv_network *n) { return n->gradients; }
-grv_range grv_network_planes(const grv_network *n) { return grv_plan_planes(n->plan, n->inputs[0]); }
+grv_range grv_network_planes(const grv_network *n) { return grv_plan_planes(n->plan, n->input); }
 const float *grv_network_output(const grv_network *n) { return grv_exec_output(n->exec, n->output); }
 
 static int64_t count_per_sample(const grv_network *n, grv_value value)
@@ -86,13 +85,12 @@ static int64_t count_per_sample(const grv_network *n, grv_value value)
     return grv_plan_field_count(n->plan, value) / grv_plan_samples(n->plan).count;
 }
 
-int64_t grv_network_input_count(const grv_network *n) { return count_per_sample(n, n->inputs[0]); }
+int64_t grv_network_input_count(const grv_network *n) { return count_per_sample(n, n->input); }
 int64_t grv_network_output_count(const grv_network *n) { return count_per_sample(n, n->output); }
 
 grv_status grv_network_run(grv_network *n, const float *input, const float *target)
 {
     const void *const fields[] = {input, target};
-    const grv_bindings bindings = {.params = n->block, .gradients = n->gradients, .n_inputs = n->params.loss ? 2 : 1, .inputs = n->inputs,
-                                   .fields = fields};
+    const grv_bindings bindings = {.params = n->block, .gradients = n->gradients, .fields = fields};
     return grv_exec_run(n->exec, &bindings);
 }

@@ -10,7 +10,7 @@ struct grv_network {
     grv_graph *graph;
     grv_plan *plan;
     grv_exec *exec;
-    grv_value inputs[2], output;
+    grv_value input, output;
     float *block;     /* the parameters: own_block, or another network's */
     float *own_block;
     float *gradients;

@@ -1,6 +1,7 @@
 /* The keys of a training configuration, and what they say about a data set: its split and its network. */
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "core/check.h"
 #include "grove/train.h"
@@ -8,6 +9,7 @@
 static const char *const losses[] = {"relative_l2", "mse", NULL};
 static const char *const activations[] = {"none", "relu", "gelu", NULL};
 static const char *const coordinates[] = {"none", "periodic", "inclusive", NULL};
+static const char *const norms[] = {"backward", "forward", "ortho", NULL};
 static const char *const optimizers[] = {"adam", "adamw", NULL};
 static const char *const schedules[] = {"constant", "step", "cosine", NULL};
 
@@ -49,6 +51,7 @@ static const grv_option options[] = {
     CHOICE("model.activation", activation, "relu", activations, .help = "everywhere in the network"),
     {.key = "model.activation_after_last", .type = GRV_OPTION_BOOL, .offset = AT(activation_after_last), .fallback = "true",
      .help = "also after the last block"},
+    CHOICE("model.norm", norm, "backward", norms, .help = "convention of the transforms; weights and results are the same under each (docs/training.md)"),
     CHOICE("model.coordinates", coordinates, "none", coordinates, .help = "coordinate channels: i/n, or i/(n-1)"),
     CHOICE("optimizer.name", optimizer, "adam", optimizers, .help = "adam: decay in the gradient; adamw: decoupled"),
     NUMBER("optimizer.lr", lr, "1e-3", 0, 1e3, .help = "learning rate"),
@@ -81,6 +84,20 @@ grv_status grv_train_split(const grv_train_config *c, int64_t n_samples, grv_spl
     return GRV_OK;
 }
 
+/* The data set's names; none unless all axes have one: then the network's own names stand. */
+static grv_status name_axes(const char *what, const grv_dataset_field *field, grv_fno_params *out)
+{
+    for (int a = 0; a < field->n_axes; a++)
+        if (field->axis_names[a] == NULL) return GRV_OK;
+    for (int a = 0; a < field->n_axes; a++) {
+        const size_t n = strlen(field->axis_names[a]);
+        GRV_CHECK(n > 0 && n < GRV_AXIS_NAME_BYTES, GRV_E_CONFIG, "data '%s': axis %d: a name of 1 to %d bytes expected, '%s' found", what, a,
+                  GRV_AXIS_NAME_BYTES - 1, field->axis_names[a]);
+        memcpy(out->axis_names[a], field->axis_names[a], n + 1);
+    }
+    return GRV_OK;
+}
+
 grv_status grv_train_network(const grv_train_config *c, const grv_dataset_desc *data, grv_fno_params *out)
 {
     const int d = data->target.n_axes;
@@ -91,13 +108,14 @@ grv_status grv_train_network(const grv_train_config *c, const grv_dataset_desc *
     const bool is_static = data->input.n_axes == d - 1;
     GRV_CHECK(is_static || data->input.n_axes == d, GRV_E_CONFIG, "data '%s': an input of %d axes, or %d for a static one, expected, %d found",
               c->data, d, d - 1, data->input.n_axes);
-    for (int a = 0; a < data->input.n_axes; a++)
-        GRV_CHECK(data->input.shape[a] == data->target.shape[a], GRV_E_CONFIG, "data '%s': axis %d has %lld points in the input, %lld in the target",
-                  c->data, a, (long long)data->input.shape[a], (long long)data->target.shape[a]);
     *out = (grv_fno_params){.n_axes = d, .width = c->width, .c_in = data->input.n_channels, .c_out = data->target.n_channels,
                             .lift_hidden = c->lift_hidden, .projection_hidden = c->projection_hidden, .n_blocks = c->blocks,
                             .activation = (grv_activation)c->activation, .activation_after_last = c->activation_after_last,
-                            .coordinates = (grv_coordinates)c->coordinates, .static_input = is_static, .loss = (grv_loss)c->loss};
+                            .coordinates = (grv_coordinates)c->coordinates, .norm = (grv_norm)c->norm, .static_input = is_static, .loss = (grv_loss)c->loss};
+    GRV_TRY(name_axes(c->data, &data->target, out));
+    for (int a = 0; a < data->input.n_axes; a++)
+        GRV_CHECK(data->input.shape[a] == data->target.shape[a], GRV_E_CONFIG, "data '%s': axis '%s' has %lld points in the input, %lld in the target",
+                  c->data, grv_fno_axis_name(out, a), (long long)data->input.shape[a], (long long)data->target.shape[a]);
     for (int a = 0; a < d; a++) {
         out->n[a] = data->target.shape[a];
         out->modes[a] = c->modes.at[a];

@@ -7,6 +7,7 @@ Everything is made in a folder of its own, which is removed in the end.
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,6 +117,13 @@ def pipeline():
     one_line(grove(["predict", "checkpoint=two/best", "input=flows", "output=answers1"], exit_code=1), "answers1")
     one_line(grove(["evaluate", "run=nowhere"], exit_code=1), "nowhere")
     one_line(grove(["predict", "checkpoint=nowhere/best", "input=flows", "output=answers3"], exit_code=1), "nowhere/best")
+    shutil.copytree("flows", "turned")
+    for name in ("input", "target"):
+        document = Path("turned", name, "zarr.json")
+        metadata = json.loads(document.read_text())
+        metadata["dimension_names"][1] = "height"
+        document.write_text(json.dumps(metadata))
+    one_line(grove(["predict", "checkpoint=two/best", "input=turned", "output=answers3"], exit_code=1), "axis 0 of the network is 'x'")
     expect(not Path("answers3").exists(), "answers3 was made")
 
 

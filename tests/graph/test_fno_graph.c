@@ -261,7 +261,7 @@ static void test_errors(void **state)
     p.modes[1] = 5; /* of 9 points */
     assert_int_equal(grv_fno_build(&p, 1, true, &g), GRV_E_ARG);
     assert_null(g);
-    assert_non_null(strstr(grv_error_message(), "axis 1 of 9 points: 1 to 4 modes are possible, 5 asked for"));
+    assert_non_null(strstr(grv_error_message(), "axis 'y' of 9 points: 1 to 4 modes are possible, 5 asked for"));
     p = tiny_network();
     ok(grv_fno_build(&p, 3, true, &g));
     grv_plan_params params = grv_plan_params_default();

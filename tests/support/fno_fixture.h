@@ -17,7 +17,6 @@ typedef struct fixture {
     grv_value input, target, output;
     int64_t n_params, n_input, n_output; /* local numbers */
     void *params, *gradients, *fields[2];
-    grv_value inputs[2];
     bool is_f64;
 } fixture;
 
@@ -73,8 +72,8 @@ static inline grv_status fixture_open(fixture *f, const grv_fno_params *network,
     if (status == GRV_OK) status = grv_plan_create(f->graph, &params, &f->plan);
     if (status == GRV_OK) status = grv_exec_create(f->plan, comm, &f->exec);
     if (status != GRV_OK) return status;
-    f->input = f->inputs[0] = grv_graph_find_input(f->graph, "input");
-    f->target = f->inputs[1] = grv_graph_find_input(f->graph, "target");
+    f->input = grv_graph_find_input(f->graph, "input");
+    f->target = grv_graph_find_input(f->graph, "target");
     f->output = grv_graph_find_output(f->graph, "output");
     f->n_params = grv_plan_summarise(f->plan).param_count;
     f->n_input = grv_plan_field_count(f->plan, f->input);
@@ -89,7 +88,7 @@ static inline grv_status fixture_open(fixture *f, const grv_fno_params *network,
 static inline grv_status fixture_run(fixture *f)
 {
     const void *const fields[] = {f->fields[0], f->fields[1]};
-    const grv_bindings bindings = {.params = f->params, .gradients = f->gradients, .n_inputs = 2, .inputs = f->inputs, .fields = fields};
+    const grv_bindings bindings = {.params = f->params, .gradients = f->gradients, .fields = fields};
     return grv_exec_run(f->exec, &bindings);
 }
 

@@ -30,6 +30,9 @@ static grv_network *make_network(int64_t width, uint64_t seed)
     p.fno.n_blocks = 2;
     p.fno.activation = GRV_ACTIVATION_GELU;
     p.fno.coordinates = GRV_COORDINATES_INCLUSIVE;
+    p.fno.norm = GRV_NORM_ORTHO;
+    (void)snprintf(p.fno.axis_names[0], GRV_AXIS_NAME_BYTES, "height");
+    (void)snprintf(p.fno.axis_names[1], GRV_AXIS_NAME_BYTES, "time");
     grv_network *network = NULL;
     assert_ok(grv_network_create(&p, NULL, NULL, &network));
     assert_ok(grv_network_initialise(network, seed));
@@ -123,6 +126,9 @@ static void test_model(void **state)
     assert_int_equal(model.width, 3);
     assert_int_equal(model.activation, GRV_ACTIVATION_GELU);
     assert_int_equal(model.coordinates, GRV_COORDINATES_INCLUSIVE);
+    assert_int_equal(model.norm, GRV_NORM_ORTHO);
+    assert_string_equal(model.axis_names[0], "height");
+    assert_string_equal(model.axis_names[1], "time");
     assert_ok(grv_fno_to_json(&model, &expected));
     assert_ok(grv_checkpoint_save(in_folder("weights"), network, NULL, &position, NULL, NULL));
     assert_ok(grv_checkpoint_model(in_folder("weights"), &model, &extra));
