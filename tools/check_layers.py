@@ -21,7 +21,7 @@ LAYERS = [
     {"cli"},
 ]
 LAYER = {module: i for i, modules in enumerate(LAYERS) for module in modules}
-BESIDE = {("mesh", "geom"), ("graph", "ops"), ("ops", "graph"), ("train", "data"), ("report", "train"), ("report", "data")}
+BESIDE = {("mesh", "geom"), ("graph", "ops"), ("ops", "graph"), ("train", "data"), ("report", "train"), ("report", "data"), ("data", "batch")}
 
 # Third-party headers -> where they may be included: a folder, or one file.
 THIRD_PARTY = {

@@ -258,6 +258,9 @@ typedef struct grv_batch_task {
 /** State of one task. @errors GRV_E_ARG no such task */
 GRV_API grv_status grv_batch_task_get(grv_batch *batch, int64_t task, grv_batch_task *info) GRV_MUST_CHECK;
 
+/** An argument that a task was submitted with. @param value  free with grv_batch_value_fini @errors GRV_E_ARG no such task or argument */
+GRV_API grv_status grv_batch_argument(grv_batch *batch, int64_t task, int argument, grv_batch_value *value) GRV_MUST_CHECK;
+
 /** What a task's attempts printed, oldest first, each after a line that names it. @param text  owned by the caller, free with grv_free */
 GRV_API grv_status grv_batch_log(grv_batch *batch, int64_t task, char **text) GRV_MUST_CHECK;
 

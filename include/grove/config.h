@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /** Most items of a list option. */
-#define GRV_LIST_MAX 8
+#define GRV_LIST_MAX 64
 
 /** Field of a GRV_OPTION_I64_LIST: the first n of at. */
 typedef struct grv_i64_list {
@@ -78,6 +78,7 @@ typedef struct grv_option {
     bool above_min; /**< min itself is not allowed: "more than 0" */
     int min_items;  /**< lists: fewest items */
     int max_items;  /**< lists: most items; 0 means GRV_LIST_MAX */
+    bool pairs;     /**< lists of strings: a mapping of single values is taken too, each pair as an item "name value" */
     const char *const *choices; /**< GRV_OPTION_CHOICE: the words, NULL at the end */
     const char *unit;           /**< "m", "s", "cells"; NULL for none */
     const char *help;           /**< one sentence for --help */

@@ -120,6 +120,10 @@ GRV_API grv_status grv_dataset_write_sample(grv_dataset *dataset, int64_t sample
 GRV_API grv_status grv_dataset_mark_failed(grv_dataset *dataset, int64_t sample,
                                            const char *reason) GRV_MUST_CHECK;
 
+/** Why a sample is marked failed. Not collective.
+ * @param reason  owned by the caller, free with grv_free; NULL if no reason is kept */
+GRV_API grv_status grv_dataset_reason(grv_dataset *dataset, int64_t sample, char **reason) GRV_MUST_CHECK;
+
 /** Reads planes of a sample, as float32 whatever is stored; only what these planes need is read and decoded. A sample
  * that was once seen done is not asked for again. Thread-safe. Not collective.
  * @param first_plane, n_planes  along the split axis

@@ -127,7 +127,8 @@ grv_status grvi_value_pack(grvi_kv *kv, const grv_batch_value *value, bool alway
 
 grv_status grvi_value_unpack(grvi_kv *kv, const grvi_wire_value *wire, grv_batch_value *value)
 {
-    *value = (grv_batch_value){.kind = wire->kind, .i64 = wire->i64, .f64 = wire->f64, .type = wire->type, .rank = wire->rank};
+    *value = (grv_batch_value){.kind = wire->kind, .i64 = wire->i64, .f64 = wire->f64, .type = wire->type, .rank = wire->rank,
+                              .output = (int)wire->output};
     memcpy(value->shape, wire->shape, sizeof value->shape);
     if (wire->kind == GRV_BATCH_I64 || wire->kind == GRV_BATCH_F64) return GRV_OK;
     char *content = NULL;

@@ -676,6 +676,18 @@ done:
     return status;
 }
 
+grv_status grv_batch_argument(grv_batch *b, int64_t task, int argument, grv_batch_value *value)
+{
+    grvi_wire_value args[GRV_BATCH_MAX_VALUES];
+    int n_args = 0;
+    *value = (grv_batch_value){.kind = GRV_BATCH_NONE};
+    GRV_TRY(check_task(b, task));
+    if (b->is_driver) GRV_TRY(grvi_job_commit(b, false)); /* it is read out of the journal */
+    GRV_TRY(grvi_table_arguments(b, task, args, &n_args));
+    GRV_CHECK(argument >= 0 && argument < n_args, GRV_E_ARG, "argument %d of task %lld: it has %d, from 0 on", argument, (long long)task, n_args);
+    return grvi_value_unpack(b->blobs, &args[argument], value);
+}
+
 static int64_t n_ended(const grv_batch *b)
 {
     return b->n_state[GRV_BATCH_DONE] + b->n_state[GRV_BATCH_FAILED] + b->n_state[GRV_BATCH_CANCELLED];

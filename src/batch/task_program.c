@@ -158,17 +158,26 @@ static void finish(const grvi_function *f, program_call *call)
     grv_free(call->folder);
 }
 
+/* How it ended, if not well, with the last that it printed. */
+static grv_status check_end(const char *program, int code, int output, int64_t output_begin)
+{
+    char line[512];
+    grvi_fs_last_line(output, output_begin, line, sizeof line);
+    const char *const colon = line[0] != '\0' ? ": " : "";
+    GRV_CHECK(!WIFSIGNALED(code), GRV_E_ARG, "%s crashed: signal %d, %s%s%s", program, WTERMSIG(code), strsignal(WTERMSIG(code)), colon, line);
+    GRV_CHECK(WEXITSTATUS(code) == 0, GRV_E_ARG, "%s ended with exit code %d%s%s", program, WEXITSTATUS(code), colon, line);
+    return GRV_OK;
+}
+
 grv_status grvi_task_program_run(grvi_worker *w, const grvi_function *f, int64_t task, int64_t attempt, const grvi_wire_value *args, int n_args,
                                  grvi_text *values, int64_t *n_values)
 {
     int code = 0;
     program_call call = {0};
+    const int64_t output_begin = lseek(w->output, 0, SEEK_END);
     grv_status status = prepare(w, f, task, attempt, args, n_args, &call);
     if (status == GRV_OK) status = grvi_spawn_and_wait(w, call.argv, call.folder, w->output, &code);
-    if (status == GRV_OK && WIFSIGNALED(code))
-        status = grvi_fail(GRV_E_ARG, __FILE__, __LINE__, __func__, "%s crashed: signal %d, %s", call.argv[0], WTERMSIG(code), strsignal(WTERMSIG(code)));
-    else if (status == GRV_OK && WEXITSTATUS(code) != 0)
-        status = grvi_fail(GRV_E_ARG, __FILE__, __LINE__, __func__, "%s ended with exit code %d", call.argv[0], WEXITSTATUS(code));
+    if (status == GRV_OK) status = check_end(call.argv[0], code, w->output, output_begin);
     for (int i = 0; i < f->n_outputs && status == GRV_OK; i++) {
         status = take_output(w, call.folder, call.outputs[i], values);
         (*n_values)++;

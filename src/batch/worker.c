@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -66,7 +67,7 @@ static grv_status open_for_appending(const grvi_worker *w, const char *name, int
     grvi_text path = {0};
     grvi_text_printf(&path, "%s/workers/%d/%s", w->folder, w->number, name);
     grv_status status = grvi_text_status(&path);
-    if (status == GRV_OK) *fd = open(path.data, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (status == GRV_OK) *fd = open(path.data, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (status == GRV_OK && *fd < 0) status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "open %s: %s", path.data, strerror(errno));
     grvi_text_fini(&path);
     return status;
@@ -89,18 +90,33 @@ static void pin(const grvi_worker *w)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Bytes that a process holds in memory. */
-static int64_t resident_bytes(pid_t pid)
+static int64_t read_small(const char *path, char *text, int64_t size)
 {
-    char path[64], text[128];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd >= 0 ? read(fd, text, (size_t)size - 1) : 0;
+    if (fd >= 0) (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+/* Bytes that a process and those that it started hold in memory. */
+static int64_t resident_bytes(pid_t pid, int depth)
+{
+    enum { DEEPEST = 16 };
+    char path[64], text[4096], *end = text;
     long long total = 0, resident = 0;
     (void)snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    const ssize_t n = read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return sscanf(text, "%lld %lld", &total, &resident) == 2 ? resident * (int64_t)sysconf(_SC_PAGESIZE) : 0;
+    (void)read_small(path, text, sizeof text);
+    if (sscanf(text, "%lld %lld", &total, &resident) != 2) return 0;
+    int64_t bytes = resident * (int64_t)sysconf(_SC_PAGESIZE);
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)pid, (long)pid);
+    (void)read_small(path, text, sizeof text);
+    for (char *at = text; depth < DEEPEST; at = end) {
+        const long child = strtol(at, &end, 10);
+        if (end == at || child <= 1) break;
+        bytes += resident_bytes((pid_t)child, depth + 1);
+    }
+    return bytes;
 }
 
 /* Was the running task cancelled? The file of cancellations is short and is read anew. */
@@ -141,7 +157,7 @@ static int watch_runner(const grvi_worker *w, pid_t runner, grvi_outcome *why)
         if (task >= 0 && *why == GRVI_OUTCOME_CRASHED) {
             const double seconds = grvi_unix_time() - atomic_load(&w->page->start);
             if (w->settings.time_limit_s > 0 && seconds > w->settings.time_limit_s) *why = GRVI_OUTCOME_TIMEOUT;
-            else if (w->settings.memory > 0 && resident_bytes(program > 1 ? (pid_t)program : runner) > w->settings.memory) *why = GRVI_OUTCOME_MEMORY;
+            else if (w->settings.memory > 0 && resident_bytes(program > 1 ? (pid_t)program : runner, 0) > w->settings.memory) *why = GRVI_OUTCOME_MEMORY;
             else if (grv_clock_seconds() - looked > 4 * look_s && is_cancelled(w, task)) *why = GRVI_OUTCOME_CANCELLED;
             if (grv_clock_seconds() - looked > 4 * look_s) looked = grv_clock_seconds();
             if (*why != GRVI_OUTCOME_CRASHED) stop_runner(w, runner);

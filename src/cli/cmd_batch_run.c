@@ -8,26 +8,21 @@
 #include <string.h>
 
 #include "cli/batch_cli.h"
+#include "cli/batch_pool.h"
 #include "core/fs.h"
 #include "grove/core.h"
 
 typedef struct run_config {
     char *job, *function, *args, *flags, *results;
     grv_string_list outputs;
-    int64_t repeat, memory;
-    int workers, cores, attempts;
-    double time_limit, idle, price;
+    int64_t repeat;
+    grvc_pool pool;
 } run_config;
 
 #define AT(field) offsetof(run_config, field)
-#define POOL_OPTIONS                                                                               \
-    {.key = "workers", .type = GRV_OPTION_INT, .offset = AT(workers), .fallback = "0", .max = 100000, .help = "tasks at once; 0: one per core"}, \
-    {.key = "cores", .type = GRV_OPTION_INT, .offset = AT(cores), .fallback = "0", .max = 4096, .help = "that a task is pinned to; 0: none"}, \
-    {.key = "memory", .type = GRV_OPTION_I64, .offset = AT(memory), .fallback = "0", .max = 1e9, .unit = "MiB", .help = "most of a task; 0: no limit"}, \
-    {.key = "time_limit", .type = GRV_OPTION_F64, .offset = AT(time_limit), .fallback = "0", .max = HUGE_VAL, .unit = "s", .help = "of a task; 0: none"}, \
-    {.key = "attempts", .type = GRV_OPTION_INT, .offset = AT(attempts), .fallback = "3", .min = 1, .max = 100, .help = "of a task before it counts as failed"}, \
-    {.key = "idle", .type = GRV_OPTION_F64, .offset = AT(idle), .fallback = "10", .min = 0, .max = HUGE_VAL, .above_min = true, .unit = "s", .help = "after which a worker leaves"}, \
-    {.key = "price", .type = GRV_OPTION_F64, .offset = AT(price), .fallback = "0", .max = HUGE_VAL, .unit = "per worker hour", .help = "for the cost so far"}, \
+#define AT_POOL(field) AT(pool.field)
+#define DRIVE_OPTIONS                                                                              \
+    GRVC_POOL_OPTIONS(AT_POOL),                                                                    \
     {.key = "results", .type = GRV_OPTION_STRING, .offset = AT(results), .fallback = "", .help = "CSV file for state, seconds and results of the tasks"}
 
 static const grv_option run_options[] = {
@@ -37,24 +32,10 @@ static const grv_option run_options[] = {
     {.key = "args", .type = GRV_OPTION_STRING, .offset = AT(args), .fallback = "", .help = "CSV table: the first row names the columns, each other row is a task"},
     {.key = "repeat", .type = GRV_OPTION_I64, .offset = AT(repeat), .fallback = "1", .min = 1, .max = 1e9, .help = "tasks without a table"},
     {.key = "outputs", .type = GRV_OPTION_STRING_LIST, .offset = AT(outputs), .fallback = "[]", .help = "files that a program makes: its results"},
-    POOL_OPTIONS};
-static const grv_option resume_options[] = {POOL_OPTIONS};
+    DRIVE_OPTIONS};
+static const grv_option resume_options[] = {DRIVE_OPTIONS};
 static const grv_option_table run_table = {run_options, sizeof run_options / sizeof *run_options};
 static const grv_option_table resume_table = {resume_options, sizeof resume_options / sizeof *resume_options};
-
-static grv_batch_params pool_of(const run_config *c, grv_log *log)
-{
-    grv_batch_params p = grv_batch_params_default();
-    p.n_workers = c->workers;
-    p.cores_per_task = c->cores;
-    p.memory_per_task = c->memory << 20;
-    p.time_limit_s = c->time_limit;
-    p.max_attempts = c->attempts;
-    p.idle_s = c->idle;
-    p.price_per_hour = c->price;
-    p.log = log;
-    return p;
-}
 
 /* ---- what is done with the results ---- */
 
@@ -203,7 +184,7 @@ done:
 static grv_status run(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
-    const grv_batch_params params = pool_of(c, session->log);
+    const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
     GRV_TRY(grv_batch_open(c->job, &params, &batch));
     grv_status status = submit(session, c, batch);
     if (status == GRV_OK) status = drive(session, batch, c->job, c);
@@ -232,7 +213,7 @@ int grvc_batch_run(int argc, char **argv)
 static grv_status resume(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
-    const grv_batch_params params = pool_of(c, session->log);
+    const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
     GRV_TRY(grv_batch_look(session->words[0], &batch)); /* it must be there */
     grv_batch_close(&batch);
     GRV_TRY(grv_batch_open(session->words[0], &params, &batch));

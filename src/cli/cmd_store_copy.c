@@ -38,6 +38,7 @@ static const grv_option options[] = {
      .type = GRV_OPTION_I64_LIST,
      .offset = AT(chunk),
      .fallback = "[]",
+     .max_items = GRV_STORE_MAX_RANK,
      .max = HUGE_VAL,
      .unit = "elements",
      .help =
@@ -46,6 +47,7 @@ static const grv_option options[] = {
      .type = GRV_OPTION_I64_LIST,
      .offset = AT(shard),
      .fallback = "[]",
+     .max_items = GRV_STORE_MAX_RANK,
      .max = HUGE_VAL,
      .unit = "elements",
      .help = "shape of the shards, multiples of the chunks; 0: the whole axis; empty: as before"},
@@ -118,7 +120,7 @@ static grv_store_layout layout_of(const copy_config *config)
                                .level = config->level,
                                .checksum = config->checksum};
     if (layout.recode) layout.compressor = (grv_compressor)(config->compressor - 1);
-    for (int i = 0; i < GRV_LIST_MAX; i++) {
+    for (int i = 0; i < GRV_STORE_MAX_RANK; i++) {
         layout.chunk[i] = config->chunk.at[i];
         layout.shard[i] = config->shard.at[i];
     }

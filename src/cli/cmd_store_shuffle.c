@@ -33,6 +33,7 @@ static const grv_option options[] = {
      .type = GRV_OPTION_I64_LIST,
      .offset = AT(chunk),
      .fallback = "[]",
+     .max_items = GRV_STORE_MAX_RANK,
      .max = HUGE_VAL,
      .unit = "elements",
      .help =
@@ -89,10 +90,8 @@ static grv_status run(const grvc_session *session, const shuffle_config *config)
     params.arrays = names;
     params.n_arrays = config->arrays.n;
     params.layout.chunk_rank = config->chunk.n;
-    for (int i = 0; i < GRV_LIST_MAX; i++) {
-        names[i] = config->arrays.at[i];
-        params.layout.chunk[i] = config->chunk.at[i];
-    }
+    for (int i = 0; i < GRV_LIST_MAX; i++) names[i] = config->arrays.at[i];
+    for (int i = 0; i < GRV_STORE_MAX_RANK; i++) params.layout.chunk[i] = config->chunk.at[i];
     GRV_TRY_GOTO(grvc_node_open(session->words[0], n_threads, &from));
     GRV_TRY_GOTO(grvc_node_kind(&from, session->words[0], &kind)); /* before a folder is made */
     GRV_TRY_GOTO(grvc_node_open_new(session->words[1], n_threads, GRV_STORE_SYNC_NONE, &to));

@@ -9,6 +9,7 @@
 /* In the order in which a user meets them. */
 static const grvc_command commands[] = {
     {"simulate", "makes a data set of flows around a sphere", grvc_simulate},
+    {"generate", "makes a data set by any simulator, over a sample of its parameters", grvc_generate},
     {"train", "trains a network on a data set, on any number of ranks", grvc_train},
     {"evaluate", "a run's error on samples it never saw, with pictures", grvc_evaluate},
     {"predict", "a network's answers to the inputs of a data set", grvc_predict},

@@ -108,6 +108,32 @@ static grv_status append_scalar(reader *r, const grv_option *option)
     return grvi_config_append(option, r->params, text, quoted, here(r));
 }
 
+static grv_status append_pairs(reader *r, const grv_option *option)
+{
+    grvi_text item = {0};
+    grv_status status = GRV_OK;
+    for (;;) {
+        const char *text = NULL;
+        GRV_TRY_GOTO(next(r));
+        if (r->event.type == YAML_MAPPING_END_EVENT) break;
+        item.n = 0;
+        for (int part = 0; part < 2; part++) {
+            if (part == 1) GRV_TRY_GOTO(next(r));
+            GRV_TRY_GOTO(check_plain(r));
+            GRV_CHECK_GOTO(r->event.type == YAML_SCALAR_EVENT, GRV_E_CONFIG,
+                           "%s: a mapping of single values expected, a list or mapping in it found (%s)",
+                           option->key, here(r));
+            GRV_TRY_GOTO(scalar_text(r, &text));
+            grvi_text_printf(&item, "%s%s", part == 1 ? " " : "", text);
+        }
+        GRV_TRY_GOTO(grvi_text_status(&item));
+        GRV_TRY_GOTO(grvi_config_append(option, r->params, item.data, true, here(r)));
+    }
+done:
+    grvi_text_fini(&item);
+    return status;
+}
+
 /* The current event is the start of the value. */
 static grv_status read_value(reader *r, const grv_option *option)
 {
@@ -115,6 +141,11 @@ static grv_status read_value(reader *r, const grv_option *option)
     (void)snprintf(start, sizeof start, "%s", here(r));
     GRV_TRY(check_plain(r));
     const bool is_list = r->event.type == YAML_SEQUENCE_START_EVENT;
+    if (option->pairs && r->event.type == YAML_MAPPING_START_EVENT) {
+        GRV_TRY(grvi_config_begin(option, r->params, true, start));
+        GRV_TRY(append_pairs(r, option));
+        return grvi_config_end(option, r->params, start);
+    }
     GRV_CHECK(is_list || r->event.type == YAML_SCALAR_EVENT, GRV_E_CONFIG,
               "%s: %s expected, a mapping found (%s)", option->key,
               grvi_option_is_list(option) ? "a list" : "one value", start);

@@ -160,3 +160,17 @@ grv_status grvi_fs_join(const char *directory, const char *name, char **out)
     memcpy(*out + n_directory + slash, name, n_name + 1);
     return GRV_OK;
 }
+
+void grvi_fs_last_line(int fd, int64_t from, char *line, int64_t size)
+{
+    char tail[4096];
+    struct stat info;
+    line[0] = '\0';
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= from) return;
+    const off_t begin = (off_t)grvi_max_i64(from, (int64_t)info.st_size - (int64_t)sizeof tail);
+    ssize_t n = pread(fd, tail, sizeof tail, begin);
+    while (n > 0 && (unsigned char)tail[n - 1] <= ' ') n--;
+    ssize_t at = n;
+    while (at > 0 && tail[at - 1] != '\n') at--;
+    if (n > 0) (void)snprintf(line, (size_t)size, "%.*s", (int)(n - at), tail + at);
+}

@@ -20,6 +20,8 @@ bool grvi_fs_is_directory(const char *path);
 grv_status grvi_fs_rename(const char *from, const char *to) GRV_MUST_CHECK;
 /* rm -r; an absent path is no error. Symbolic links are removed, not followed. */
 grv_status grvi_fs_remove_tree(const char *path) GRV_MUST_CHECK;
+/* The last line that is not blank of what a regular file holds from an offset on; "" if there is none. line: [size], cut if it is longer */
+void grvi_fs_last_line(int fd, int64_t from, char *line, int64_t size);
 /* "a/b" into a fresh string; free with grv_free. */
 grv_status grvi_fs_join(const char *directory, const char *name, char **out) GRV_MUST_CHECK;
 

@@ -171,25 +171,33 @@ done:
     return status;
 }
 
+grv_status grv_dataset_reason(grv_dataset *dataset, int64_t sample, char **reason)
+{
+    grvi_text key = {0};
+    int64_t n = 0;
+    *reason = NULL;
+    GRV_TRY(grvi_dataset_check_sample(dataset, sample));
+    grv_status status = reason_key(sample, &key);
+    if (status == GRV_OK)
+        status = grv_store_get(dataset->store, key.data, max_reason_bytes, reason, &n);
+    grvi_text_fini(&key);
+    return status;
+}
+
 /* The error for a sample that is not done: what it is, and why. */
 static grv_status fail_not_done(grv_dataset *dataset, int64_t sample, uint8_t state)
 {
-    grvi_text key = {0};
     char *reason = NULL;
-    int64_t n = 0;
     if (state == GRV_SAMPLE_MISSING)
         GRV_FAIL(GRV_E_NOT_FOUND, "sample %lld of the data set is missing", (long long)sample);
     GRV_CHECK(state == GRV_SAMPLE_FAILED, GRV_E_FORMAT,
               "status of sample %lld: 0, 1 or 2 expected, %d found", (long long)sample, state);
-    grv_status status = reason_key(sample, &key);
-    if (status == GRV_OK)
-        status = grv_store_get(dataset->store, key.data, max_reason_bytes, &reason, &n);
-    if (status == GRV_OK)
-        status = grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__,
-                           "sample %lld of the data set failed: %.1000s", (long long)sample,
-                           reason != NULL ? reason : "no reason was kept");
+    GRV_TRY(grv_dataset_reason(dataset, sample, &reason));
+    const grv_status status =
+        grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__,
+                  "sample %lld of the data set failed: %.1000s", (long long)sample,
+                  reason != NULL ? reason : "no reason was kept");
     grv_free(reason);
-    grvi_text_fini(&key);
     return status;
 }
 

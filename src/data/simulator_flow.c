@@ -1,0 +1,51 @@
+/* The simulator `flow`: the flow past a sphere, as `grove simulate` makes it. Without parameters, the spheres are where that command puts them,
+ * and the data set is the same to the last bit. */
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/nearest.h"
+#include "core/text.h"
+#include "data/campaign_impl.h"
+#include "grove/core.h"
+
+static grv_status check(grvi_campaign *c, grv_log *log)
+{
+    grv_generate_config *const flow = &c->config.flow;
+    GRV_CHECK(c->config.simulator.n == 1, GRV_E_CONFIG, "simulator: flow takes no further words, '%.60s' found", c->config.simulator.at[1]);
+    GRV_CHECK(c->config.type == 0, GRV_E_CONFIG, "type: the simulator flow stores float32");
+    flow->samples = c->config.samples;
+    flow->seed = c->config.seed;
+    flow->planes_per_chunk = c->config.planes_per_chunk;
+    for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
+        const char *const name = grv_sampling_name(c->sampling, p);
+        grv_flow_sample_params params = grv_flow_sample_params_default();
+        grvi_nearest search = {.word = name};
+        for (int i = 0; grvi_flow_sample_name(i) != NULL; i++) grvi_nearest_offer(&search, grvi_flow_sample_name(i));
+        const char *const nearest = grvi_nearest_get(&search);
+        GRV_CHECK(grvi_flow_sample_set(&params, name, 1), GRV_E_CONFIG, "parameter '%s': the simulator flow does not have it; %s%s%s", name,
+                  nearest != NULL ? "did you mean '" : "radius, reynolds, velocity_x (_y, _z), centre_x (_y, _z) expected", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "'?" : "");
+        GRV_CHECK(grv_sampling_n_words(c->sampling, p) == 0, GRV_E_CONFIG, "parameter '%s': numbers expected, words found", name);
+    }
+    return grvi_flow_set_init(flow, log, &c->flows);
+}
+
+static grv_status describe(grvi_campaign *c, grv_dataset_desc *desc)
+{
+    GRV_TRY(grvi_flow_describe(&c->config.flow, &c->picture));
+    *desc = c->picture.desc;
+    return GRV_OK;
+}
+
+static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, void *input, void *target)
+{
+    (void)folder;
+    grv_flow_sample_params params = grvi_flow_set_sample(&c->flows, sample);
+    grv_flow_sample_report report;
+    const grv_flow_sample_arrays arrays = {.input = input, .target = target};
+    for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++)
+        (void)grvi_flow_sample_set(&params, grv_sampling_name(c->sampling, p), grv_sampling_number(c->sampling, sample, p));
+    return grv_flow_sample_run(&params, &arrays, NULL, NULL, &report);
+}
+
+const grvi_simulator grvi_simulator_flow = {check, describe, make};
