@@ -356,9 +356,10 @@ grv_status grv_config_defaults(const grv_option_table *table, void *params)
         GRV_CHECK(option->fallback != NULL || option->type == GRV_OPTION_STRING, GRV_E_ARG,
                   "option table: '%s' has no default, which only strings may lack", option->key);
         GRV_CHECK((option->choices != NULL) == (option->type == GRV_OPTION_CHOICE) &&
-                      most_items(option) <= GRV_LIST_MAX,
+                      most_items(option) <= GRV_LIST_MAX &&
+                      (!option->pairs || option->type == GRV_OPTION_STRING_LIST),
                   GRV_E_ARG,
-                  "option table: '%s' has choices or item counts that its type does not take",
+                  "option table: '%s' has choices, pairs or item counts that its type does not take",
                   option->key);
         if (option->fallback != NULL)
             GRV_TRY(assign_text(option, params, option->fallback, "default"));

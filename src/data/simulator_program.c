@@ -17,7 +17,7 @@
 #include "core/nearest.h"
 #include "core/text.h"
 #include "data/campaign_impl.h"
-#include "data/npy.h"
+#include "store/npy.h"
 #include "grove/core.h"
 
 extern char **environ;

@@ -482,6 +482,46 @@ static void test_broken_tables(void **state)
         (grv_option[]){{"a", GRV_OPTION_CHOICE, offsetof(run_params, optimizer), "x"}}, 1);
 }
 
+/* A list whose items are pairs is a mapping too, and is written as a list. */
+static void test_pairs(void **state)
+{
+    static const grv_option pair_options[] = {
+        {"fields", GRV_OPTION_STRING_LIST, offsetof(run_params, fields), "[]", .max_items = 3, .pairs = true}};
+    static const grv_option_table pair_table = {pair_options, 1};
+    static const struct {
+        const char *yaml, *message;
+    } wrong[] = {
+        {"fields: {a: [1, 2]}", "fields: a mapping of single values expected, a list or mapping in it found (run.yaml line 1)"},
+        {"fields:\n  a: {b: 1}\n", "a list or mapping in it found (run.yaml line 2)"},
+        {"fields: {[a]: b}", "a list or mapping in it found"},
+        {"fields: {a: &x 1}", "anchor '&x' found"},
+        {"fields: {a: 1, b: 2, c: 3, d: 4}", "at most 3 items expected"},
+        {"fields: {a: 1", "run.yaml line"},
+    };
+    run_params p = {0};
+    char *yaml = NULL;
+    (void)state;
+    assert_int_equal(grv_config_defaults(&pair_table, &p), GRV_OK);
+    static const char text[] = "fields:\n  u: uniform 0 1\n  \"two words\": 3\n";
+    assert_int_equal(grv_config_parse(&pair_table, &p, text, sizeof text - 1, "run.yaml"), GRV_OK);
+    assert_int_equal(p.fields.n, 2);
+    assert_string_equal(p.fields.at[0], "u uniform 0 1");
+    assert_string_equal(p.fields.at[1], "two words 3");
+    assert_int_equal(grv_config_to_yaml(&pair_table, &p, &yaml), GRV_OK);
+    assert_int_equal(grv_config_parse(&pair_table, &p, yaml, (int64_t)strlen(yaml), "again"), GRV_OK);
+    assert_int_equal(p.fields.n, 2);
+    assert_string_equal(p.fields.at[0], "u uniform 0 1");
+    grv_free(yaml);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_true(grv_config_parse(&pair_table, &p, wrong[i].yaml, (int64_t)strlen(wrong[i].yaml), "run.yaml") != GRV_OK);
+        if (strstr(grv_error_message(), wrong[i].message) == NULL) fail_msg("%s: %s", wrong[i].yaml, grv_error_message());
+    }
+    grv_config_fini(&pair_table, &p);
+    /* other lists take none */
+    assert_int_equal(grv_config_parse(&table, &p, "fields: {a: 1}", 14, "run.yaml"), GRV_E_CONFIG);
+    assert_non_null(strstr(grv_error_message(), "fields: a list expected, a mapping found"));
+}
+
 int main(void)
 {
 #define CONFIG_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -496,6 +536,7 @@ int main(void)
                                        CONFIG_TEST(test_round_trip),
                                        CONFIG_TEST(test_resolved_texts),
                                        CONFIG_TEST(test_load_file),
+                                       cmocka_unit_test(test_pairs),
                                        cmocka_unit_test(test_help),
                                        cmocka_unit_test(test_broken_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* The head of a .npy file (numpy.lib.format): magic, version, length, and a Python dictionary of three keys in any order:
  *     \x93NUMPY 01 00 76 00 {'descr': '<f4', 'fortran_order': False, 'shape': (64, 64), }      \n */
-#include "data/npy.h"
+#include "store/npy.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Arrays out of files that other programs write: .npy (NumPy's format, versions 1 to 3) and bare float32. Internal. */
-#ifndef GRVI_DATA_NPY_H
-#define GRVI_DATA_NPY_H
+#ifndef GRVI_STORE_NPY_H
+#define GRVI_STORE_NPY_H
 
 #include <stdint.h>
 
