@@ -296,7 +296,119 @@ def learns():
     print(metrics)
 
 
-SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt)}
+HEAT = Path(__file__).resolve().parents[2] / "examples" / "heat"
+# an .npy file as NumPy writes it; sleeps for a moment, so that there is something to interrupt
+SLOW = """import array, struct, sys, time
+value, sample = float(sys.argv[1]), int(sys.argv[2])
+time.sleep(0.2)
+def save(name, shape, values):
+    head = ("{'descr': '<f4', 'fortran_order': False, 'shape': %r, }" % (shape,)).encode()
+    head += b" " * (63 - (10 + len(head)) % 64) + b"\\n"
+    with open(name, "wb") as file:
+        file.write(b"\\x93NUMPY\\x01\\x00" + struct.pack("<H", len(head)) + head + array.array("f", values).tobytes())
+save("input.npy", (2, 3), [value] * 6)
+save("target.npy", (2, 3), [sample + value] * 6)
+"""
+SLOW_CAMPAIGN = """
+simulator: [python3, slow.py, "{a}", "{sample}"]
+files: [slow.py]
+samples: 16
+sampling: sobol
+parameters: {a: uniform 0 1}
+input: {axes: [x, y], shape: [2, 3]}
+target: {axes: [x, y], shape: [2, 3]}
+"""
+
+
+def fields(folder):
+    """What a data set holds, but for its attributes, which tell the seconds that it took."""
+    return {array: files(f"{folder}/{array}") for array in ("input", "target", "status", "parameters")}
+
+
+def campaign():
+    """A program of somebody else, as the example has it: made once, made again only where something is missing or failed."""
+    for name in ("heat.py", "generate.yaml"):
+        shutil.copy(HEAT / name, name)
+    generate = ["generate", "--config", "generate.yaml", "output=heat", "samples=10", "workers=2", "attempts=1"]
+    made = grove(generate).stdout
+    expect("heat: 10 of 10 samples done, 10 made now" in made, made)
+    expect(not Path("heat.job").exists(), "the job is left")
+    before = files("heat")
+    again = json.loads(grove([*generate, "--json"]).stdout)
+    expect(again["made"] == 0 and again["done"] == 10 and files("heat") == before, again)
+    info = json.loads(grove(["store", "info", "heat", "--json"]).stdout)
+    expect("parameters" in json.dumps(info), info)
+    table = grove(["store", "cat", "heat/parameters"]).stdout
+    expect(table.count("[") == 11, table)
+
+    # a third of the samples is out of the simulator's range
+    some_fail = [*generate, "output=some", "parameters=x uniform 0 1,y uniform 0 1,diffusivity uniform 0.1 0.325"]
+    done = grove(some_fail, exit_code=1)
+    failed = [line for line in done.stderr.splitlines() if line.startswith("sample ")]
+    expect(failed and all("python3 ended with exit code 1: diffusivity 0." in line and "is too large" in line for line in failed), done.stderr)
+    expect(f"{len(failed)} of 10 samples failed; retry_failed=true" in done.stderr, done.stderr)
+    listed = grove(some_fail, exit_code=1)
+    expect([line for line in listed.stderr.splitlines() if line.startswith("sample ")] == failed, listed.stderr)
+    number = failed[0].split()[1]
+    one_line(grove([*some_fail, f"sample={number}"], exit_code=1), "python3 ended with exit code 1")
+    expect(Path(f"sample-{number}", "heat.py").exists() and Path(f"sample-{number}", "input.raw").exists() is False, "the folder of the sample")
+    Path("heat.py").write_text(Path("heat.py").read_text().replace("diffusivity > 0.25", "diffusivity > 1"))
+    made = json.loads(grove([*some_fail, "retry_failed=true", "--json"]).stdout)
+    expect(made["made"] == len(failed) and made["failed"] == 0 and not Path("some.job").exists(), made)
+    one_line(grove([*some_fail, "seed=2"], exit_code=1), "seed 1, 2 is wanted")
+
+
+def workers_of(job):
+    """Process numbers of the workers of a job."""
+    listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "batch worker " + str(Path(job).resolve()) in line]
+
+
+def campaign_killed():
+    """Workers and driver killed in the middle: the same command goes on, and the data set is the one of an undisturbed campaign."""
+    Path("slow.py").write_text(SLOW)
+    Path("slow.yaml").write_text(SLOW_CAMPAIGN)
+    generate = ["generate", "--config", "slow.yaml", "workers=2", "idle=2"]
+    n_done = lambda: sum(path.read_bytes() == b"\1" for path in Path("killed/status/c").glob("*"))
+    process = start([*generate, "output=killed"])
+    wait_until(lambda: n_done() >= 2 and workers_of("killed.job"), "two samples", process)
+    os.kill(workers_of("killed.job")[0], signal.SIGKILL)
+    wait_until(lambda: n_done() >= 5, "five samples", process)
+    process.kill()
+    process.communicate(timeout=30)
+    expect(n_done() < 16, "it was too fast to be killed")
+    done = json.loads(grove([*generate, "output=killed", "--json"]).stdout)
+    expect(done["done"] == 16 and 0 < done["made"] <= 11, done)
+    grove([*generate, "output=straight"])
+    expect(fields("killed") == fields("straight"), "the data sets differ")
+    expect(not Path("killed.job").exists() and not list(Path("killed").rglob("*partial*")), "parts are left")
+    process = start([*generate, "output=stopped"])
+    wait_until(lambda: Path("stopped/status/c").is_dir(), "a sample", process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    expect(process.returncode == 1 and "the same command goes on" in errors, errors)
+    grove([*generate, "output=stopped"])
+    expect(fields("stopped") == fields("straight"), "the data sets differ after Ctrl-C")
+
+
+def campaign_flow():
+    """The flow by `grove generate` on one worker and on two is that of `grove simulate`, which takes it for its own."""
+    keys = ["samples=4", "flow.grid=16,16,16", "flow.radius=2", "flow.snapshots=3"]
+    grove(SIMULATE)
+    for workers in (1, 2):
+        grove(["generate", f"output=made{workers}", f"workers={workers}", *keys])
+        for name in files("flows"):
+            if name != "zarr.json":
+                expect(Path("flows", name).read_bytes() == Path(f"made{workers}", name).read_bytes(), name)
+        attributes = [json.loads(Path(folder, "zarr.json").read_text())["attributes"] for folder in ("flows", f"made{workers}")]
+        for kept in attributes:
+            expect(kept.pop("simulation")["flows"] == 4, kept)
+        expect(attributes[0] == attributes[1], attributes)
+    expect(json.loads(grove([*SIMULATE, "output=made2", "--json"]).stdout)["made"] == 0, "made again")
+
+
+SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, campaign, campaign_killed,
+                                         campaign_flow)}
 
 
 def main():
