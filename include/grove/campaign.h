@@ -38,12 +38,13 @@ typedef struct grv_campaign_config {
     int64_t seed;               /**< of the parameters */
     int sampling;               /**< grv_sampling_method */
     grv_string_list parameters; /**< lines, see sampling.h */
-    grv_generate_config flow;   /**< of the simulator flow; output, samples, seed, threads and planes_per_chunk are not used */
-    grv_string_list files;      /**< that a program needs: linked into its folder */
-    grv_campaign_field input;   /**< what a program leaves */
-    grv_campaign_field target;  /**< what a program leaves */
-    int type;                   /**< of the stored values: 0 float32, 1 float64 */
-    int planes_per_chunk;       /**< thickness of the stored pieces */
+    grv_generate_config
+        flow; /**< of the simulator flow; output, samples, seed, threads and planes_per_chunk are not used */
+    grv_string_list files;     /**< that a program needs: linked into its folder */
+    grv_campaign_field input;  /**< what a program leaves */
+    grv_campaign_field target; /**< what a program leaves */
+    int type;                  /**< of the stored values: 0 float32, 1 float64 */
+    int planes_per_chunk;      /**< thickness of the stored pieces */
 } grv_campaign_config;
 
 /** Keys, defaults, ranges and help of grv_campaign_config. A constant. */
@@ -67,15 +68,16 @@ typedef struct grv_campaign_result {
  * @param result  written in any case
  * @errors GRV_E_CONFIG (also when the data set there was made otherwise), GRV_E_EXISTS if another program drives this campaign,
  *         GRV_E_INTERRUPTED (workers finish what they were given), GRV_E_IO. Failed samples are no error: see the result */
-GRV_API grv_status grv_campaign_run(const grv_campaign_config *config, const grv_batch_params *pool, bool retry_failed,
-                                    grv_generate_stop *stop, void *stop_argument, grv_campaign_result *result) GRV_MUST_CHECK;
+GRV_API grv_status grv_campaign_run(const grv_campaign_config *config, const grv_batch_params *pool,
+                                    bool retry_failed, grv_generate_stop *stop, void *stop_argument,
+                                    grv_campaign_result *result) GRV_MUST_CHECK;
 
 /** Makes one sample, in this process, and writes it into the data set: what the workers do, and what helps to see why one fails.
  * @param folder  for the program: made if absent, must be empty; stays
  * @param log  may be NULL
  * @errors GRV_E_CONFIG; whatever the simulator fails with */
-GRV_API grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample, const char *folder,
-                                       grv_log *log) GRV_MUST_CHECK;
+GRV_API grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample,
+                                       const char *folder, grv_log *log) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

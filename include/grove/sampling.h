@@ -33,9 +33,9 @@ extern "C" {
 
 /** How the points lie. It concerns all distributions but grid and each. */
 typedef enum grv_sampling_method {
-    GRV_SAMPLING_RANDOM,          /**< independent */
+    GRV_SAMPLING_RANDOM, /**< independent */
     GRV_SAMPLING_LATIN_HYPERCUBE, /**< n equally likely ranges of each parameter, each hit by one of the n samples */
-    GRV_SAMPLING_SOBOL            /**< a Sobol sequence, shifted by the seed: most even for powers of two, and may be continued */
+    GRV_SAMPLING_SOBOL /**< a Sobol sequence, shifted by the seed: most even for powers of two, and may be continued */
 } grv_sampling_method;
 
 /** Parsed parameters. */
@@ -46,8 +46,9 @@ typedef struct grv_sampling grv_sampling;
  * @param n_samples  in all: a multiple of the number of combinations, if there is a grid; 0: each combination once
  * @param sampling  on success; release with grv_sampling_destroy
  * @errors GRV_E_CONFIG naming the line, what was expected and what was found; GRV_E_NOMEM */
-GRV_API grv_status grv_sampling_create(const char *const *lines, int n, grv_sampling_method method, uint64_t seed,
-                                       int64_t n_samples, grv_sampling **sampling) GRV_MUST_CHECK;
+GRV_API grv_status grv_sampling_create(const char *const *lines, int n, grv_sampling_method method,
+                                       uint64_t seed, int64_t n_samples,
+                                       grv_sampling **sampling) GRV_MUST_CHECK;
 
 /** Releases it. NULL is allowed. */
 GRV_API void grv_sampling_destroy(grv_sampling **sampling);
@@ -72,7 +73,8 @@ GRV_API const char *grv_sampling_word(const grv_sampling *sampling, int paramete
 #define GRV_SAMPLING_TEXT_BYTES 256
 /** Value of a parameter as text: words as they were given, numbers by the fewest digits that read back to the same double.
  * @param text  [GRV_SAMPLING_TEXT_BYTES], written */
-GRV_API void grv_sampling_text(const grv_sampling *sampling, int64_t sample, int parameter, char *text);
+GRV_API void grv_sampling_text(const grv_sampling *sampling, int64_t sample, int parameter,
+                               char *text);
 
 #ifdef __cplusplus
 }

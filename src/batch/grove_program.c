@@ -9,14 +9,18 @@
 #include "core/alloc.h"
 #include "core/fs.h"
 
-static bool is_program(const char *path) { return access(path, X_OK) == 0 && !grvi_fs_is_directory(path); }
+static bool is_program(const char *path)
+{
+    return access(path, X_OK) == 0 && !grvi_fs_is_directory(path);
+}
 
 grv_status grvi_grove_program(const char *asked, char **out)
 {
     char self[4096], beside[4200];
     const char *const named = asked != NULL ? asked : getenv("GROVE_PROGRAM");
     if (named != NULL && named[0] != '\0') {
-        GRV_CHECK(is_program(named), GRV_E_NOT_FOUND, "the workers' program %s cannot be run", named);
+        GRV_CHECK(is_program(named), GRV_E_NOT_FOUND, "the workers' program %s cannot be run",
+                  named);
         return grvi_strdup(named, out);
     }
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -35,5 +39,6 @@ grv_status grvi_grove_program(const char *asked, char **out)
         if (length > 0 && is_program(beside)) return grvi_strdup(beside, out);
         path += length + (path[length] == ':');
     }
-    GRV_FAIL(GRV_E_NOT_FOUND, "the program grove, which workers run, is neither beside this program nor on PATH: set GROVE_PROGRAM");
+    GRV_FAIL(GRV_E_NOT_FOUND, "the program grove, which workers run, is neither beside this "
+                              "program nor on PATH: set GROVE_PROGRAM");
 }

@@ -19,14 +19,27 @@ typedef struct generate_config {
     grvc_pool pool;
 } generate_config;
 
-#define AT(field) offsetof(generate_config, field)
+#define AT(field)      offsetof(generate_config, field)
 #define AT_POOL(field) AT(pool.field)
 /* behind those of the campaign */
 static const grv_option own_options[] = {
-    {.key = "retry_failed", .type = GRV_OPTION_BOOL, .offset = AT(retry_failed), .fallback = "false", .help = "makes samples again that are marked failed"},
-    {.key = "sample", .type = GRV_OPTION_I64, .offset = AT(sample), .fallback = "-1", .min = -1, .max = 1e9,
+    {.key = "retry_failed",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(retry_failed),
+     .fallback = "false",
+     .help = "makes samples again that are marked failed"},
+    {.key = "sample",
+     .type = GRV_OPTION_I64,
+     .offset = AT(sample),
+     .fallback = "-1",
+     .min = -1,
+     .max = 1e9,
      .help = "only this one, in this process: to see why it fails"},
-    {.key = "folder", .type = GRV_OPTION_STRING, .offset = AT(folder), .fallback = "", .help = "where the program of that one runs; empty: sample-NUMBER"},
+    {.key = "folder",
+     .type = GRV_OPTION_STRING,
+     .offset = AT(folder),
+     .fallback = "",
+     .help = "where the program of that one runs; empty: sample-NUMBER"},
     GRVC_POOL_OPTIONS(AT_POOL),
 };
 enum { N_OWN = sizeof own_options / sizeof *own_options, MOST_OPTIONS = 64 };
@@ -50,10 +63,13 @@ static grv_status print_failures(const generate_config *c, const grv_campaign_re
     for (int64_t i = 0; i < n && i < MOST && status == GRV_OK; i++) {
         char *reason = NULL;
         status = grv_dataset_reason(data, samples[i], &reason);
-        (void)fprintf(stderr, "sample %lld failed: %s\n", (long long)samples[i], reason != NULL ? reason : "no reason was kept");
+        (void)fprintf(stderr, "sample %lld failed: %s\n", (long long)samples[i],
+                      reason != NULL ? reason : "no reason was kept");
         grv_free(reason);
     }
-    if (n > MOST) (void)fprintf(stderr, "... and %lld more: %s/status/reasons/\n", (long long)(n - MOST), c->campaign.output);
+    if (n > MOST)
+        (void)fprintf(stderr, "... and %lld more: %s/status/reasons/\n", (long long)(n - MOST),
+                      c->campaign.output);
     grv_free(samples);
     grv_dataset_close(&data);
     return status;
@@ -66,7 +82,11 @@ static grv_status print_json(const generate_config *c, const grv_campaign_result
     const struct {
         const char *key;
         int64_t n;
-    } numbers[] = {{"samples", r->n_samples}, {"done", r->n_done}, {"made", r->n_made}, {"failed", r->n_failed}, {"missing", r->n_missing}};
+    } numbers[] = {{"samples", r->n_samples},
+                   {"done", r->n_done},
+                   {"made", r->n_made},
+                   {"failed", r->n_failed},
+                   {"missing", r->n_missing}};
     grvi_json_begin_object(&w);
     grvi_json_key(&w, "output");
     grvi_json_string(&w, c->campaign.output);
@@ -94,12 +114,17 @@ static grv_status run_all(const grvc_session *session, const generate_config *c)
     if (session->json)
         GRV_TRY(print_json(c, &r));
     else
-        (void)printf("%s: %lld of %lld samples done, %lld made now in %.1f s, %lld failed; %.3g s a sample\n", c->campaign.output, (long long)r.n_done,
-                     (long long)r.n_samples, (long long)r.n_made, r.seconds, (long long)r.n_failed, r.seconds_per_sample);
+        (void)printf("%s: %lld of %lld samples done, %lld made now in %.1f s, %lld failed; %.3g s "
+                     "a sample\n",
+                     c->campaign.output, (long long)r.n_done, (long long)r.n_samples,
+                     (long long)r.n_made, r.seconds, (long long)r.n_failed, r.seconds_per_sample);
     GRV_TRY(print_failures(c, &r));
-    GRV_CHECK(r.n_failed == 0, GRV_E_NUMERIC, "%lld of %lld samples failed; retry_failed=true tries them again, sample=NUMBER one of them here",
+    GRV_CHECK(r.n_failed == 0, GRV_E_NUMERIC,
+              "%lld of %lld samples failed; retry_failed=true tries them again, sample=NUMBER one "
+              "of them here",
               (long long)r.n_failed, (long long)r.n_samples);
-    GRV_CHECK(r.n_missing == 0, GRV_E_INTERRUPTED, "%lld of %lld samples are missing; the same command goes on", (long long)r.n_missing,
+    GRV_CHECK(r.n_missing == 0, GRV_E_INTERRUPTED,
+              "%lld of %lld samples are missing; the same command goes on", (long long)r.n_missing,
               (long long)r.n_samples);
     return GRV_OK;
 }
@@ -108,7 +133,8 @@ static grv_status run_one(const grvc_session *session, const generate_config *c)
 {
     char name[64];
     (void)snprintf(name, sizeof name, "sample-%lld", (long long)c->sample);
-    GRV_TRY(grv_campaign_sample(&c->campaign, c->sample, c->folder[0] != '\0' ? c->folder : name, session->log));
+    GRV_TRY(grv_campaign_sample(&c->campaign, c->sample, c->folder[0] != '\0' ? c->folder : name,
+                                session->log));
     (void)printf("%s: sample %lld done\n", c->campaign.output, (long long)c->sample);
     return GRV_OK;
 }
@@ -117,18 +143,23 @@ int grvc_generate(int argc, char **argv)
 {
     generate_config config = {.sample = -1};
     grv_option options[MOST_OPTIONS];
-    const grv_option_table *const campaign = grv_campaign_options(); /* its fields are the first of generate_config */
+    const grv_option_table *const campaign =
+        grv_campaign_options(); /* its fields are the first of generate_config */
     GRV_ASSERT(campaign->n + N_OWN <= MOST_OPTIONS && AT(campaign) == 0);
     memcpy(options, campaign->options, sizeof *options * (size_t)campaign->n);
     memcpy(options + campaign->n, own_options, sizeof own_options);
     const grv_option_table table = {options, campaign->n + N_OWN};
-    grvc_session session = {.name = "grove generate",
-                            .about = "Runs a simulator for many samples of its parameters and stores what it makes as a data set; each\n"
-                                     "sample is a task of the batch engine. What is there already is not made again, so an interrupted\n"
-                                     "call is simply repeated. docs/campaigns.md tells what a program has to do.",
-                            .table = &table,
-                            .params = &config};
+    grvc_session session = {
+        .name = "grove generate",
+        .about = "Runs a simulator for many samples of its parameters and stores what it makes as "
+                 "a data set; each\n"
+                 "sample is a task of the batch engine. What is there already is not made again, "
+                 "so an interrupted\n"
+                 "call is simply repeated. docs/campaigns.md tells what a program has to do.",
+        .table = &table,
+        .params = &config};
     const int code = grvc_begin(&session, argc, argv);
     if (code != GRVC_CONTINUE) return code;
-    return grvc_end(&session, config.sample >= 0 ? run_one(&session, &config) : run_all(&session, &config));
+    return grvc_end(&session,
+                    config.sample >= 0 ? run_one(&session, &config) : run_all(&session, &config));
 }

@@ -17,39 +17,100 @@
 static const char *const methods[] = {"random", "latin_hypercube", "sobol", NULL};
 static const char *const types[] = {"float32", "float64", NULL};
 
-#define AT(field) offsetof(grv_campaign_config, field)
+#define AT(field)      offsetof(grv_campaign_config, field)
 #define AT_FLOW(field) AT(flow.field)
-#define FIELD_OPTIONS(name, of)                                                                                                                      \
-    {.key = #name ".axes", .type = GRV_OPTION_STRING_LIST, .offset = AT(name.axes), .fallback = "[]", .help = "names, the split axis first, of " of}, \
-    {.key = #name ".shape", .type = GRV_OPTION_I64_LIST, .offset = AT(name.shape), .fallback = "[]", .min = 1, .max = 1e9, .help = "elements along each axis"}, \
-    {.key = #name ".channels", .type = GRV_OPTION_STRING_LIST, .offset = AT(name.channels), .fallback = "[]", .help = "names; empty: one, without a name"}
+#define FIELD_OPTIONS(name, of)                                                                \
+    {.key = #name ".axes",                                                                     \
+     .type = GRV_OPTION_STRING_LIST,                                                           \
+     .offset = AT(name.axes),                                                                  \
+     .fallback = "[]",                                                                         \
+     .help = "names, the split axis first, of " of},                                           \
+        {.key = #name ".shape",                                                                \
+         .type = GRV_OPTION_I64_LIST,                                                          \
+         .offset = AT(name.shape),                                                             \
+         .fallback = "[]",                                                                     \
+         .min = 1,                                                                             \
+         .max = 1e9,                                                                           \
+         .help = "elements along each axis"},                                                  \
+    {                                                                                          \
+        .key = #name ".channels", .type = GRV_OPTION_STRING_LIST, .offset = AT(name.channels), \
+        .fallback = "[]", .help = "names; empty: one, without a name"                          \
+    }
 
 static const grv_option options[] = {
-    {.key = "output", .type = GRV_OPTION_STRING, .offset = AT(output), .help = "data set to make or to complete"},
-    {.key = "simulator", .type = GRV_OPTION_STRING_LIST, .offset = AT(simulator), .fallback = "[flow]", .min_items = 1,
+    {.key = "output",
+     .type = GRV_OPTION_STRING,
+     .offset = AT(output),
+     .help = "data set to make or to complete"},
+    {.key = "simulator",
+     .type = GRV_OPTION_STRING_LIST,
+     .offset = AT(simulator),
+     .fallback = "[flow]",
+     .min_items = 1,
      .help = "flow, or the words of a program: [python3, solver.py, \"{velocity}\"]"},
-    {.key = "samples", .type = GRV_OPTION_I64, .offset = AT(samples), .fallback = "0", .min = 0, .max = 1e9,
+    {.key = "samples",
+     .type = GRV_OPTION_I64,
+     .offset = AT(samples),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
      .help = "how many; 0: each combination of a grid once"},
-    {.key = "seed", .type = GRV_OPTION_I64, .offset = AT(seed), .fallback = "1", .min = 0, .max = 9e15, .help = "of the parameters"},
-    {.key = "sampling", .type = GRV_OPTION_CHOICE, .offset = AT(sampling), .fallback = "random", .choices = methods, .help = "how the points lie"},
-    {.key = "parameters", .type = GRV_OPTION_STRING_LIST, .offset = AT(parameters), .fallback = "[]", .max_items = GRV_SAMPLING_MAX_PARAMETERS,
-     .pairs = true, .help = "NAME: uniform|log_uniform LOW HIGH, normal MEAN DEVIATION, integer FIRST LAST, list WORD..., grid FIRST LAST COUNT, each WORD..."},
+    {.key = "seed",
+     .type = GRV_OPTION_I64,
+     .offset = AT(seed),
+     .fallback = "1",
+     .min = 0,
+     .max = 9e15,
+     .help = "of the parameters"},
+    {.key = "sampling",
+     .type = GRV_OPTION_CHOICE,
+     .offset = AT(sampling),
+     .fallback = "random",
+     .choices = methods,
+     .help = "how the points lie"},
+    {.key = "parameters",
+     .type = GRV_OPTION_STRING_LIST,
+     .offset = AT(parameters),
+     .fallback = "[]",
+     .max_items = GRV_SAMPLING_MAX_PARAMETERS,
+     .pairs = true,
+     .help = "NAME: uniform|log_uniform LOW HIGH, normal MEAN DEVIATION, integer FIRST LAST, list "
+             "WORD..., grid FIRST LAST COUNT, each WORD..."},
     GRVI_FLOW_OPTIONS("flow.", AT_FLOW),
-    {.key = "files", .type = GRV_OPTION_STRING_LIST, .offset = AT(files), .fallback = "[]", .help = "that the program needs: linked into its folder"},
+    {.key = "files",
+     .type = GRV_OPTION_STRING_LIST,
+     .offset = AT(files),
+     .fallback = "[]",
+     .help = "that the program needs: linked into its folder"},
     FIELD_OPTIONS(input, "what the program leaves in input.npy"),
     FIELD_OPTIONS(target, "what the program leaves in target.npy"),
-    {.key = "type", .type = GRV_OPTION_CHOICE, .offset = AT(type), .fallback = "float32", .choices = types, .help = "of the stored values"},
-    {.key = "planes_per_chunk", .type = GRV_OPTION_INT, .offset = AT(planes_per_chunk), .fallback = "1", .min = 1, .max = 1024, .unit = "planes",
+    {.key = "type",
+     .type = GRV_OPTION_CHOICE,
+     .offset = AT(type),
+     .fallback = "float32",
+     .choices = types,
+     .help = "of the stored values"},
+    {.key = "planes_per_chunk",
+     .type = GRV_OPTION_INT,
+     .offset = AT(planes_per_chunk),
+     .fallback = "1",
+     .min = 1,
+     .max = 1024,
+     .unit = "planes",
      .help = "thickness of the stored pieces"},
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 
-const grv_option_table *grv_campaign_options(void) { return &table; }
+const grv_option_table *grv_campaign_options(void)
+{
+    return &table;
+}
 
 grv_status grvi_campaign_make_absolute(const char *what, char **path)
 {
     char whole[PATH_MAX];
-    GRV_CHECK(realpath(*path, whole) != NULL, GRV_E_CONFIG, "%s: %s: %s", what, *path, strerror(errno));
+    GRV_CHECK(realpath(*path, whole) != NULL, GRV_E_CONFIG, "%s: %s: %s", what, *path,
+              strerror(errno));
     char *copy = NULL;
     GRV_TRY(grvi_strdup(whole, &copy));
     grv_free(*path);
@@ -62,7 +123,8 @@ static grv_status copy_config(const grv_campaign_config *from, grv_campaign_conf
     char *text = NULL;
     GRV_TRY(grv_config_to_yaml(&table, from, &text));
     grv_status status = grv_config_defaults(&table, to);
-    if (status == GRV_OK) status = grv_config_parse(&table, to, text, (int64_t)strlen(text), "the campaign");
+    if (status == GRV_OK)
+        status = grv_config_parse(&table, to, text, (int64_t)strlen(text), "the campaign");
     if (status == GRV_OK) status = grv_config_require(&table, to);
     grv_free(text);
     return status;
@@ -93,7 +155,8 @@ static grv_status parameters_attributes(const grv_sampling *s, grvi_text *out)
     grvi_json_begin_object(&w);
     grvi_json_key(&w, "names");
     grvi_json_begin_array(&w);
-    for (int p = 0; p < grv_sampling_n_parameters(s); p++) grvi_json_string(&w, grv_sampling_name(s, p));
+    for (int p = 0; p < grv_sampling_n_parameters(s); p++)
+        grvi_json_string(&w, grv_sampling_name(s, p));
     grvi_json_end_array(&w);
     grvi_json_key(&w, "words");
     grvi_json_begin_object(&w);
@@ -110,39 +173,51 @@ static grv_status parameters_attributes(const grv_sampling *s, grvi_text *out)
     return grvi_text_status(out);
 }
 
+static grv_status open_parameters(grvi_campaign *c, grv_array **array)
+{
+    grv_store *const store = grv_dataset_get_store(c->data);
+    grv_node_kind kind = GRV_NODE_NONE;
+    grvi_text attributes = {0};
+    GRV_TRY(grv_store_node(store, "parameters", &kind));
+    if (kind != GRV_NODE_NONE) return grv_array_open(store, "parameters", array);
+    grv_array_desc desc = grv_array_desc_default();
+    desc.type = GRV_STORE_F64;
+    desc.rank = 2;
+    desc.shape[0] = desc.chunk_shape[0] = grv_sampling_n_samples(c->sampling);
+    desc.shape[1] = desc.chunk_shape[1] = grv_sampling_n_parameters(c->sampling);
+    desc.dimension_names[0] = "sample";
+    desc.dimension_names[1] = "parameter";
+    grv_status status = parameters_attributes(c->sampling, &attributes);
+    desc.attributes = attributes.data;
+    if (status == GRV_OK) status = grv_array_create(store, "parameters", &desc, array);
+    grvi_text_fini(&attributes);
+    return status;
+}
+
 /* The array of the parameters' values, docs/formats/dataset.md. */
 static grv_status write_parameters(grvi_campaign *c)
 {
     const int n = grv_sampling_n_parameters(c->sampling);
-    const int64_t n_samples = grv_sampling_n_samples(c->sampling), start[2] = {0, 0}, count[2] = {n_samples, n};
-    grv_store *const store = grv_dataset_get_store(c->data);
+    const int64_t n_samples = grv_sampling_n_samples(c->sampling), start[2] = {0, 0},
+                  count[2] = {n_samples, n};
     grv_status status = GRV_OK;
-    grv_node_kind kind = GRV_NODE_NONE;
-    grvi_text attributes = {0};
+    bool is_there = false;
     grv_array *array = NULL;
     double *values = NULL;
-    if (n == 0) return GRV_OK;
-    GRV_TRY(grv_store_node(store, "parameters", &kind));
-    if (kind != GRV_NODE_NONE) return GRV_OK;
     int64_t n_values = 0;
-    GRV_CHECK(grvi_mul_i64(n_samples, n, &n_values), GRV_E_NOMEM, "%lld samples of %d parameters", (long long)n_samples, n);
+    if (n == 0) return GRV_OK;
+    GRV_CHECK(grvi_mul_i64(n_samples, n, &n_values), GRV_E_NOMEM, "%lld samples of %d parameters",
+              (long long)n_samples, n);
+    GRV_TRY_GOTO(open_parameters(c, &array));
+    GRV_TRY_GOTO(grv_array_has_object(array, start, &is_there));
+    if (is_there) goto done;
     GRV_TRY_GOTO(GRVI_ALLOC(&values, n_values));
     for (int64_t i = 0; i < n_samples; i++)
         for (int p = 0; p < n; p++) values[i * n + p] = grv_sampling_number(c->sampling, i, p);
-    GRV_TRY_GOTO(parameters_attributes(c->sampling, &attributes));
-    grv_array_desc desc = grv_array_desc_default();
-    desc.type = GRV_STORE_F64;
-    desc.rank = 2;
-    for (int a = 0; a < 2; a++) desc.shape[a] = desc.chunk_shape[a] = count[a];
-    desc.dimension_names[0] = "sample";
-    desc.dimension_names[1] = "parameter";
-    desc.attributes = attributes.data;
-    GRV_TRY_GOTO(grv_array_create(store, "parameters", &desc, &array));
     GRV_TRY_GOTO(grv_array_write(array, start, count, values, NULL));
 done:
     grv_array_close(&array);
     grv_free(values);
-    grvi_text_fini(&attributes);
     return status;
 }
 
@@ -168,9 +243,11 @@ static grv_status prepare(grvi_campaign *c, grv_log *log)
 {
     grv_campaign_config *const config = &c->config;
     const bool is_flow = strcmp(config->simulator.at[0], "flow") == 0;
-    GRV_CHECK(config->samples > 0 || config->parameters.n > 0, GRV_E_CONFIG, "samples: how many are to be made? A number above 0 expected");
-    GRV_TRY(grv_sampling_create((const char *const *)config->parameters.at, config->parameters.n, (grv_sampling_method)config->sampling,
-                                (uint64_t)config->seed, config->samples, &c->sampling));
+    GRV_CHECK(config->samples > 0 || config->parameters.n > 0, GRV_E_CONFIG,
+              "samples: how many are to be made? A number above 0 expected");
+    GRV_TRY(grv_sampling_create((const char *const *)config->parameters.at, config->parameters.n,
+                                (grv_sampling_method)config->sampling, (uint64_t)config->seed,
+                                config->samples, &c->sampling));
     config->samples = grv_sampling_n_samples(c->sampling);
     c->simulator = is_flow ? &grvi_simulator_flow : &grvi_simulator_program;
     GRV_TRY(c->simulator->check(c, log));
@@ -222,12 +299,14 @@ done:
     return status;
 }
 
-grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample, const char *folder, grv_log *log)
+grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample,
+                               const char *folder, grv_log *log)
 {
     grvi_campaign c;
     GRV_TRY(grvi_campaign_open(config, log, &c));
     grv_status status = GRV_OK;
-    GRV_CHECK_GOTO(sample >= 0 && sample < c.config.samples, GRV_E_CONFIG, "sample: 0 to %lld expected, %lld found", (long long)c.config.samples - 1,
+    GRV_CHECK_GOTO(sample >= 0 && sample < c.config.samples, GRV_E_CONFIG,
+                   "sample: 0 to %lld expected, %lld found", (long long)c.config.samples - 1,
                    (long long)sample);
     if (c.simulator == &grvi_simulator_program) GRV_TRY_GOTO(grvi_fs_make_directory(folder));
     GRV_TRY_GOTO(make_sample(&c, sample, folder));

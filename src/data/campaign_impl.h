@@ -10,7 +10,7 @@
 
 typedef struct grvi_campaign grvi_campaign;
 
-/* A simulator. To add one: a file simulator_<name>.c, and its class in find_simulator of campaign.c. */
+/* A simulator. To add one: a file simulator_<name>.c, chosen in `prepare` of campaign.c. */
 typedef struct grvi_simulator {
     /* Is what the configuration says enough, and right? GRV_E_CONFIG. May complete it (absolute paths), so that it holds in any folder. */
     grv_status (*check)(grvi_campaign *campaign, grv_log *log);
@@ -18,7 +18,8 @@ typedef struct grvi_simulator {
     grv_status (*describe)(grvi_campaign *campaign, grv_dataset_desc *desc);
     /* Makes one sample.
      * folder: empty, for files; input, target: dense, of the data set's type, written */
-    grv_status (*make)(grvi_campaign *campaign, int64_t sample, const char *folder, void *input, void *target);
+    grv_status (*make)(grvi_campaign *campaign, int64_t sample, const char *folder, void *input,
+                       void *target);
 } grvi_simulator;
 
 extern const grvi_simulator grvi_simulator_flow, grvi_simulator_program;
@@ -33,7 +34,8 @@ struct grvi_campaign {
 };
 
 /* Checks the configuration, and opens its data set or makes it. */
-grv_status grvi_campaign_open(const grv_campaign_config *config, grv_log *log, grvi_campaign *campaign) GRV_MUST_CHECK;
+grv_status grvi_campaign_open(const grv_campaign_config *config, grv_log *log,
+                              grvi_campaign *campaign) GRV_MUST_CHECK;
 void grvi_campaign_close(grvi_campaign *campaign);
 
 /* Replaces a path by its absolute form; it must be there. what: the key, for messages */

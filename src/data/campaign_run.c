@@ -22,11 +22,11 @@ typedef struct campaign_run {
     int64_t *last;       /* [samples] the task that was submitted last, or -1 */
     int64_t *samples;    /* [n_tasks] */
     int64_t n_tasks;
-    int64_t n_before;    /* tasks that had ended before this run */
-    int64_t n_taken;     /* ended tasks that were looked at */
-    int64_t n_failed;    /* during this run */
+    int64_t n_before; /* tasks that had ended before this run */
+    int64_t n_taken;  /* ended tasks that were looked at */
+    int64_t n_failed; /* during this run */
     int64_t n_timed;
-    double seconds;      /* of n_timed samples */
+    double seconds; /* of n_timed samples */
 } campaign_run;
 
 /* ---- the job ---- */
@@ -40,7 +40,8 @@ static grv_status open_job(campaign_run *r, const grv_batch_params *pool)
     GRV_TRY_GOTO(grv_config_to_yaml(grv_campaign_options(), &r->campaign.config, &text));
     if (grvi_fs_exists(r->file)) GRV_TRY_GOTO(grvi_fs_read(r->file, (int64_t)1 << 24, &found, &n));
     if (found != NULL && strcmp(found, text) != 0) {
-        grv_log_message(r->log, GRV_LOG_WARN, "%s is of another campaign and is replaced", r->folder);
+        grv_log_message(r->log, GRV_LOG_WARN, "%s is of another configuration and is replaced",
+                        r->folder);
         GRV_TRY_GOTO(grv_batch_clean(r->folder));
     }
     GRV_TRY_GOTO(grv_batch_open(r->folder, pool, &r->batch));
@@ -61,12 +62,13 @@ static grv_status read_tasks(campaign_run *r)
         GRV_TRY(grv_batch_argument(r->batch, r->n_tasks, 0, &value));
         const int64_t sample = value.kind == GRV_BATCH_I64 ? value.i64 : -1;
         grv_batch_value_fini(&value);
-        GRV_CHECK(sample >= 0 && sample < r->campaign.config.samples, GRV_E_FORMAT, "%s is not the job of this campaign",
-                  r->folder);
+        GRV_CHECK(sample >= 0 && sample < r->campaign.config.samples, GRV_E_FORMAT,
+                  "%s is not the job of this campaign", r->folder);
         r->samples[r->n_tasks] = sample;
         r->last[sample] = r->n_tasks;
     }
-    r->n_before = counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED];
+    r->n_before =
+        counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED];
     return GRV_OK;
 }
 
@@ -74,21 +76,25 @@ static grv_status read_tasks(campaign_run *r)
 static grv_status is_wanted(campaign_run *r, int64_t sample, bool *wanted)
 {
     grv_batch_task task;
-    *wanted = r->states[sample] == GRV_SAMPLE_MISSING || (r->states[sample] == GRV_SAMPLE_FAILED && r->retry_failed);
+    *wanted = r->states[sample] == GRV_SAMPLE_MISSING ||
+              (r->states[sample] == GRV_SAMPLE_FAILED && r->retry_failed);
     if (!*wanted || r->last[sample] < 0) return GRV_OK;
     GRV_TRY(grv_batch_task_get(r->batch, r->last[sample], &task));
-    const bool has_ended = task.state == GRV_BATCH_DONE || task.state == GRV_BATCH_FAILED || task.state == GRV_BATCH_CANCELLED;
+    const bool has_ended = task.state == GRV_BATCH_DONE || task.state == GRV_BATCH_FAILED ||
+                           task.state == GRV_BATCH_CANCELLED;
     /* one that failed and is not marked yet is only marked */
     *wanted = has_ended && (task.state != GRV_BATCH_FAILED || r->retry_failed);
     return GRV_OK;
 }
 
-static grv_status register_program(const campaign_run *r, const grv_batch_params *pool, grv_batch_function *function)
+static grv_status register_program(const campaign_run *r, const grv_batch_params *pool,
+                                   grv_batch_function *function)
 {
     char *program = NULL;
     GRV_TRY(grvi_grove_program(pool->worker_program, &program));
     const char *const words[] = {program, "generate", "--config", "{1}", "sample={0}", "folder=."};
-    const grv_status status = grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);
+    const grv_status status =
+        grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);
     grv_free(program);
     return status;
 }
@@ -141,14 +147,19 @@ static grv_status take_ended(campaign_run *r, int64_t number)
         r->n_timed++;
         r->seconds += task.ended_s - task.started_s;
     }
-    if (task.state != GRV_BATCH_FAILED || (is_old && r->states[sample] != GRV_SAMPLE_MISSING)) return GRV_OK;
+    if (task.state != GRV_BATCH_FAILED || (is_old && r->states[sample] != GRV_SAMPLE_MISSING))
+        return GRV_OK;
     /* the first one early, so that a campaign that cannot work is seen; all of them are in the data set */
-    grv_log_message(r->log, r->n_failed++ == 0 ? GRV_LOG_WARN : GRV_LOG_DEBUG, "sample %lld failed: %s", (long long)sample, reason_of(&task));
+    grv_log_message(r->log, r->n_failed++ == 0 ? GRV_LOG_WARN : GRV_LOG_DEBUG,
+                    "sample %lld failed: %s", (long long)sample, reason_of(&task));
     r->states[sample] = GRV_SAMPLE_FAILED;
     return grv_dataset_mark_failed(r->campaign.data, sample, reason_of(&task));
 }
 
-static int64_t n_ended(const grv_batch_counts *c) { return c->n[GRV_BATCH_DONE] + c->n[GRV_BATCH_FAILED] + c->n[GRV_BATCH_CANCELLED]; }
+static int64_t n_ended(const grv_batch_counts *c)
+{
+    return c->n[GRV_BATCH_DONE] + c->n[GRV_BATCH_FAILED] + c->n[GRV_BATCH_CANCELLED];
+}
 
 /* Looks at the tasks that have ended since; the last time at all of them. */
 static grv_status take_all_ended(campaign_run *r, bool is_last)
@@ -181,13 +192,15 @@ static grv_status drive(campaign_run *r, grv_generate_stop *stop, void *stop_arg
         stopped = stop != NULL && stop(stop_argument);
     }
     grv_progress_end(&progress);
-    GRV_CHECK(status != GRV_AGAIN, GRV_E_INTERRUPTED, "stopped; workers finish what they were given, and the same command goes on");
+    GRV_CHECK(status != GRV_AGAIN, GRV_E_INTERRUPTED,
+              "stopped; workers finish what they were given, and the same command goes on");
     return status;
 }
 
 /* ---- all together ---- */
 
-static grv_status run_job(campaign_run *r, const grv_batch_params *pool, grv_generate_stop *stop, void *stop_argument)
+static grv_status run_job(campaign_run *r, const grv_batch_params *pool, grv_generate_stop *stop,
+                          void *stop_argument)
 {
     GRV_TRY(open_job(r, pool));
     GRV_TRY(read_tasks(r));
@@ -206,7 +219,8 @@ static grv_status count(campaign_run *r, grv_campaign_result *result, int64_t n_
     return GRV_OK;
 }
 
-static grv_status begin(campaign_run *r, const grv_campaign_config *config, grv_campaign_result *result, int64_t *n_todo)
+static grv_status begin(campaign_run *r, const grv_campaign_config *config,
+                        grv_campaign_result *result, int64_t *n_todo)
 {
     grvi_text text = {0};
     GRV_TRY(grvi_campaign_open(config, r->log, &r->campaign));
@@ -223,14 +237,17 @@ static grv_status begin(campaign_run *r, const grv_campaign_config *config, grv_
     for (int64_t i = 0; i < n; i++) {
         r->last[i] = -1;
         result->n_done += r->states[i] == GRV_SAMPLE_DONE;
-        *n_todo += r->states[i] == GRV_SAMPLE_MISSING || (r->retry_failed && r->states[i] == GRV_SAMPLE_FAILED);
+        *n_todo += r->states[i] == GRV_SAMPLE_MISSING ||
+                   (r->retry_failed && r->states[i] == GRV_SAMPLE_FAILED);
     }
     if (result->n_done > 0)
-        grv_log_message(r->log, GRV_LOG_INFO, "%lld of %lld samples are there already", (long long)result->n_done, (long long)n);
+        grv_log_message(r->log, GRV_LOG_INFO, "%lld of %lld samples are there already",
+                        (long long)result->n_done, (long long)n);
     return GRV_OK;
 }
 
-static grv_status run_campaign(campaign_run *r, const grv_campaign_config *config, const grv_batch_params *pool, grv_generate_stop *stop,
+static grv_status run_campaign(campaign_run *r, const grv_campaign_config *config,
+                               const grv_batch_params *pool, grv_generate_stop *stop,
                                void *stop_argument, grv_campaign_result *result)
 {
     int64_t n_todo = 0;
@@ -247,14 +264,17 @@ static grv_status run_campaign(campaign_run *r, const grv_campaign_config *confi
         return status;
     }
     GRV_TRY(count(r, result, n_done_before));
-    GRV_TRY(grvi_simulation_seconds_add(r->campaign.data, r->n_timed, r->seconds, &result->seconds_per_sample));
+    GRV_TRY(grvi_simulation_seconds_add(r->campaign.data, r->n_timed, r->seconds,
+                                        &result->seconds_per_sample));
     /* with failed samples it stays, for their logs */
-    if (result->n_done == result->n_samples && grvi_fs_exists(r->file)) GRV_TRY(grv_batch_clean(r->folder));
+    if (result->n_done == result->n_samples && grvi_fs_exists(r->file))
+        GRV_TRY(grv_batch_clean(r->folder));
     return GRV_OK;
 }
 
-grv_status grv_campaign_run(const grv_campaign_config *config, const grv_batch_params *pool, bool retry_failed, grv_generate_stop *stop,
-                            void *stop_argument, grv_campaign_result *result)
+grv_status grv_campaign_run(const grv_campaign_config *config, const grv_batch_params *pool,
+                            bool retry_failed, grv_generate_stop *stop, void *stop_argument,
+                            grv_campaign_result *result)
 {
     const double begin_s = grv_clock_seconds();
     const grv_batch_params defaults = grv_batch_params_default();

@@ -18,21 +18,26 @@ grv_status grvi_flow_set_init(const grv_generate_config *c, grv_log *log, grvi_f
     int64_t n_places = 1, *order = NULL;
     *set = (grvi_flow_set){.config = c};
     for (int a = 0; a < 3; a++) {
-        const double low = c->centre_min.at[a] * (double)c->grid.at[a], high = c->centre_max.at[a] * (double)c->grid.at[a];
+        const double low = c->centre_min.at[a] * (double)c->grid.at[a],
+                     high = c->centre_max.at[a] * (double)c->grid.at[a];
         /* a cell to spare on both sides */
         set->first[a] = (int64_t)ceil(fmax(low, c->radius + 1));
-        set->range[a] = (int64_t)floor(fmin(high, (double)c->grid.at[a] - c->radius - 1)) - set->first[a] + 1;
-        GRV_CHECK(set->range[a] >= 1, GRV_E_CONFIG, "a sphere of radius %g has no place between %g and %g of %lld cells (axis %d)", c->radius, low, high,
-                  (long long)c->grid.at[a], a);
+        set->range[a] =
+            (int64_t)floor(fmin(high, (double)c->grid.at[a] - c->radius - 1)) - set->first[a] + 1;
+        GRV_CHECK(set->range[a] >= 1, GRV_E_CONFIG,
+                  "a sphere of radius %g has no place between %g and %g of %lld cells (axis %d)",
+                  c->radius, low, high, (long long)c->grid.at[a], a);
         n_places *= set->range[a];
     }
     GRV_TRY(GRVI_ALLOC(&order, n_places));
     grv_status status = grv_random_permutation((uint64_t)c->seed, PLACE_STREAM, n_places, order);
     if (status == GRV_OK) status = GRVI_ALLOC(&set->places, c->samples);
-    for (int64_t i = 0; status == GRV_OK && i < c->samples; i++) set->places[i] = order[i % n_places];
+    for (int64_t i = 0; status == GRV_OK && i < c->samples; i++)
+        set->places[i] = order[i % n_places];
     grv_free(order);
     if (status == GRV_OK && c->samples > n_places)
-        grv_log_message(log, GRV_LOG_WARN, "only %lld places for %lld flows: some repeat", (long long)n_places, (long long)c->samples);
+        grv_log_message(log, GRV_LOG_WARN, "only %lld places for %lld flows: some repeat",
+                        (long long)n_places, (long long)c->samples);
     return status;
 }
 
@@ -66,8 +71,9 @@ grv_flow_sample_params grvi_flow_set_sample(const grvi_flow_set *set, int64_t sa
 
 const char *grvi_flow_sample_name(int i)
 {
-    static const char *const names[] = {"radius",   "reynolds", "velocity_x", "velocity_y", "velocity_z",
-                                        "centre_x", "centre_y", "centre_z",   NULL};
+    static const char *const names[] = {"radius",     "reynolds",   "velocity_x",
+                                        "velocity_y", "velocity_z", "centre_x",
+                                        "centre_y",   "centre_z",   NULL};
     return names[i];
 }
 
@@ -94,7 +100,8 @@ bool grvi_flow_sample_set(grv_flow_sample_params *p, const char *name, double va
 
 grv_status grvi_flow_describe(const grv_generate_config *c, grvi_flow_description *d)
 {
-    static const char *const input_names[] = {"mu0_x", "mu0_y", "mu0_z"}, *const target_names[] = {"vorticity_z"};
+    static const char *const input_names[] = {"mu0_x", "mu0_y", "mu0_z"}, *const target_names[] = {
+                                                                              "vorticity_z"};
     static const char *const axes[] = {"x", "y", "z", "t"};
     grv_generate_config shown = *c;
     char empty[] = "";
@@ -112,8 +119,10 @@ grv_status grvi_flow_describe(const grv_generate_config *c, grvi_flow_descriptio
     }
     desc->planes_per_chunk = c->planes_per_chunk;
     desc->seed = (uint64_t)c->seed;
-    desc->units = "{\"x\": \"cells\", \"y\": \"cells\", \"z\": \"cells\", \"t\": \"radius/|velocity|\", \"vorticity_z\": \"clip\"}";
-    (void)snprintf(d->normalization, sizeof d->normalization, "{\"vorticity_z\": {\"clip\": %.17g, \"scale\": %.17g}}", c->clip, c->clip);
+    desc->units = "{\"x\": \"cells\", \"y\": \"cells\", \"z\": \"cells\", \"t\": "
+                  "\"radius/|velocity|\", \"vorticity_z\": \"clip\"}";
+    (void)snprintf(d->normalization, sizeof d->normalization,
+                   "{\"vorticity_z\": {\"clip\": %.17g, \"scale\": %.17g}}", c->clip, c->clip);
     desc->normalization = d->normalization;
     /* where it lies and how many threads made it is not what it is */
     shown.output = empty;
@@ -138,7 +147,8 @@ grv_status grvi_simulation_seconds_add(grv_dataset *data, int64_t n, double seco
     GRV_TRY(grv_dataset_get_attribute(data, "simulation", &text));
     if (text != NULL) {
         grvi_json *root = NULL;
-        const grv_status status = grvi_json_parse(text, (int64_t)strlen(text), "attribute 'simulation'", &root);
+        const grv_status status =
+            grvi_json_parse(text, (int64_t)strlen(text), "attribute 'simulation'", &root);
         if (status == GRV_OK && grvi_json_as_i64(grvi_json_get(root, "flows"), &n_old) &&
             grvi_json_as_double(grvi_json_get(root, "seconds_per_flow"), &mean_old) && n_old > 0) {
             seconds += (double)n_old * mean_old;
@@ -151,6 +161,8 @@ grv_status grvi_simulation_seconds_add(grv_dataset *data, int64_t n, double seco
     *mean = n > 0 ? seconds / (double)n : 0;
     if (n_new == 0) return GRV_OK;
     char attribute[128];
-    (void)snprintf(attribute, sizeof attribute, "{\"flows\": %lld, \"seconds_per_flow\": %.6g, \"threads\": 1}", (long long)n, *mean);
+    (void)snprintf(attribute, sizeof attribute,
+                   "{\"flows\": %lld, \"seconds_per_flow\": %.6g, \"threads\": 1}", (long long)n,
+                   *mean);
     return grv_dataset_set_attribute(data, "simulation", attribute);
 }

@@ -11,8 +11,13 @@
 static grv_status check(grvi_campaign *c, grv_log *log)
 {
     grv_generate_config *const flow = &c->config.flow;
-    GRV_CHECK(c->config.simulator.n == 1, GRV_E_CONFIG, "simulator: flow takes no further words, '%.60s' found", c->config.simulator.at[1]);
+    GRV_CHECK(c->config.simulator.n == 1, GRV_E_CONFIG,
+              "simulator: flow takes no further words, '%.60s' found", c->config.simulator.at[1]);
     GRV_CHECK(c->config.type == 0, GRV_E_CONFIG, "type: the simulator flow stores float32");
+    GRV_CHECK(c->config.files.n == 0 && c->config.input.axes.n == 0 && c->config.target.axes.n == 0,
+              GRV_E_CONFIG,
+              "simulator: flow is the default; files, input and target are for a program, whose words are "
+              "expected here");
     flow->samples = c->config.samples;
     flow->seed = c->config.seed;
     flow->planes_per_chunk = c->config.planes_per_chunk;
@@ -20,12 +25,17 @@ static grv_status check(grvi_campaign *c, grv_log *log)
         const char *const name = grv_sampling_name(c->sampling, p);
         grv_flow_sample_params params = grv_flow_sample_params_default();
         grvi_nearest search = {.word = name};
-        for (int i = 0; grvi_flow_sample_name(i) != NULL; i++) grvi_nearest_offer(&search, grvi_flow_sample_name(i));
+        for (int i = 0; grvi_flow_sample_name(i) != NULL; i++)
+            grvi_nearest_offer(&search, grvi_flow_sample_name(i));
         const char *const nearest = grvi_nearest_get(&search);
-        GRV_CHECK(grvi_flow_sample_set(&params, name, 1), GRV_E_CONFIG, "parameter '%s': the simulator flow does not have it; %s%s%s", name,
-                  nearest != NULL ? "did you mean '" : "radius, reynolds, velocity_x (_y, _z), centre_x (_y, _z) expected", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "'?" : "");
-        GRV_CHECK(grv_sampling_n_words(c->sampling, p) == 0, GRV_E_CONFIG, "parameter '%s': numbers expected, words found", name);
+        GRV_CHECK(grvi_flow_sample_set(&params, name, 1), GRV_E_CONFIG,
+                  "parameter '%s': the simulator flow does not have it; %s%s%s", name,
+                  nearest != NULL
+                      ? "did you mean '"
+                      : "radius, reynolds, velocity_x (_y, _z), centre_x (_y, _z) expected",
+                  nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+        GRV_CHECK(grv_sampling_n_words(c->sampling, p) == 0, GRV_E_CONFIG,
+                  "parameter '%s': numbers expected, words found", name);
     }
     return grvi_flow_set_init(flow, log, &c->flows);
 }
@@ -37,14 +47,16 @@ static grv_status describe(grvi_campaign *c, grv_dataset_desc *desc)
     return GRV_OK;
 }
 
-static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, void *input, void *target)
+static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, void *input,
+                       void *target)
 {
     (void)folder;
     grv_flow_sample_params params = grvi_flow_set_sample(&c->flows, sample);
     grv_flow_sample_report report;
     const grv_flow_sample_arrays arrays = {.input = input, .target = target};
     for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++)
-        (void)grvi_flow_sample_set(&params, grv_sampling_name(c->sampling, p), grv_sampling_number(c->sampling, sample, p));
+        (void)grvi_flow_sample_set(&params, grv_sampling_name(c->sampling, p),
+                                   grv_sampling_number(c->sampling, sample, p));
     return grv_flow_sample_run(&params, &arrays, NULL, NULL, &report);
 }
 

@@ -17,8 +17,8 @@
 #include "core/nearest.h"
 #include "core/text.h"
 #include "data/campaign_impl.h"
-#include "store/npy.h"
 #include "grove/core.h"
+#include "store/npy.h"
 
 extern char **environ;
 
@@ -28,10 +28,14 @@ enum { SEED_STREAM = 1 };
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-static bool is_word(const char *name, size_t n, const char *word) { return strlen(word) == n && strncmp(name, word, n) == 0; }
+static bool is_word(const char *name, size_t n, const char *word)
+{
+    return strlen(word) == n && strncmp(name, word, n) == 0;
+}
 
 /* Appends the value that {name} stands for; false: there is no such name. */
-static bool append_value(const grvi_campaign *c, int64_t sample, const char *name, size_t n, grvi_text *out)
+static bool append_value(const grvi_campaign *c, int64_t sample, const char *name, size_t n,
+                         grvi_text *out)
 {
     char text[GRV_SAMPLING_TEXT_BYTES];
     if (is_word(name, n, "sample")) {
@@ -39,7 +43,10 @@ static bool append_value(const grvi_campaign *c, int64_t sample, const char *nam
         return true;
     }
     if (is_word(name, n, "seed")) { /* that fits an int of any language */
-        grvi_text_printf(out, "%u", (unsigned)(grv_random_bits((uint64_t)c->config.seed, SEED_STREAM, (uint64_t)sample) >> 33));
+        grvi_text_printf(
+            out, "%u",
+            (unsigned)(grv_random_bits((uint64_t)c->config.seed, SEED_STREAM, (uint64_t)sample) >>
+                       33));
         return true;
     }
     for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
@@ -54,14 +61,20 @@ static bool append_value(const grvi_campaign *c, int64_t sample, const char *nam
 static grv_status fail_unknown(const grvi_campaign *c, int number, const char *name, size_t n)
 {
     char word[64];
-    (void)snprintf(word, sizeof word, "%.*s", (int)grvi_min_i64((int64_t)n, (int64_t)sizeof word - 1), name);
+    (void)snprintf(word, sizeof word, "%.*s",
+                   (int)grvi_min_i64((int64_t)n, (int64_t)sizeof word - 1), name);
     grvi_nearest search = {.word = word};
-    for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) grvi_nearest_offer(&search, grv_sampling_name(c->sampling, p));
+    for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++)
+        grvi_nearest_offer(&search, grv_sampling_name(c->sampling, p));
     grvi_nearest_offer(&search, "sample");
     grvi_nearest_offer(&search, "seed");
     const char *const nearest = grvi_nearest_get(&search);
-    GRV_CHECK(nearest == NULL, GRV_E_CONFIG, "simulator[%d]: '{%s}' is no parameter; did you mean '{%s}'?", number, word, nearest);
-    GRV_FAIL(GRV_E_CONFIG, "simulator[%d]: '{%s}' is none of the parameters (nor sample, nor seed); for a brace write {{", number, word);
+    GRV_CHECK(nearest == NULL, GRV_E_CONFIG,
+              "simulator[%d]: '{%s}' is no parameter; did you mean '{%s}'?", number, word, nearest);
+    GRV_FAIL(GRV_E_CONFIG,
+             "simulator[%d]: '{%s}' is none of the parameters (nor sample, nor seed); for a brace "
+             "write {{",
+             number, word);
 }
 
 /* Word `number` of the command for a sample. Braces around anything but a name stay as they are. */
@@ -146,9 +159,11 @@ static grv_status check_word(const grvi_campaign *c, int number)
 {
     const char *const word = c->config.simulator.at[number];
     bool is_given = word[0] == '/' || !is_regular(word);
-    for (int i = 0; i < c->config.files.n && !is_given; i++) is_given = strcmp(name_of(c->config.files.at[i]), word) == 0;
+    for (int i = 0; i < c->config.files.n && !is_given; i++)
+        is_given = strcmp(name_of(c->config.files.at[i]), word) == 0;
     GRV_CHECK(is_given, GRV_E_CONFIG,
-              "simulator[%d]: '%s' is a file here, but the program runs in a folder of its own: list it in files (files: [%s]) and name it without a folder, or "
+              "simulator[%d]: '%s' is a file here, but the program runs in a folder of its own: "
+              "list it in files (files: [%s]) and name it without a folder, or "
               "give its whole path",
               number, word, word);
     return GRV_OK;
@@ -156,10 +171,16 @@ static grv_status check_word(const grvi_campaign *c, int number)
 
 static grv_status check_field(const char *which, const grv_campaign_field *f)
 {
-    GRV_CHECK(f->axes.n > 0, GRV_E_CONFIG, "%s.axes: the names of the axes of what the program leaves in %s.npy expected (such as [x, y]), none given", which,
-              which);
-    GRV_CHECK(f->axes.n <= GRV_DATASET_MAX_AXES, GRV_E_CONFIG, "%s.axes: at most %d axes expected, %d found", which, GRV_DATASET_MAX_AXES, f->axes.n);
-    GRV_CHECK(f->axes.n == f->shape.n, GRV_E_CONFIG, "%s.shape: one length for each of the %d axes expected, %d found", which, f->axes.n, f->shape.n);
+    GRV_CHECK(f->axes.n > 0, GRV_E_CONFIG,
+              "%s.axes: the names of the axes of what the program leaves in %s.npy expected (such "
+              "as [x, y]), none given",
+              which, which);
+    GRV_CHECK(f->axes.n <= GRV_DATASET_MAX_AXES, GRV_E_CONFIG,
+              "%s.axes: at most %d axes expected, %d found", which, GRV_DATASET_MAX_AXES,
+              f->axes.n);
+    GRV_CHECK(f->axes.n == f->shape.n, GRV_E_CONFIG,
+              "%s.shape: one length for each of the %d axes expected, %d found", which, f->axes.n,
+              f->shape.n);
     return GRV_OK;
 }
 
@@ -174,16 +195,22 @@ static grv_status check(grvi_campaign *c, grv_log *log)
     if (strchr(config->simulator.at[0], '/') != NULL)
         GRV_TRY(grvi_campaign_make_absolute("simulator", &config->simulator.at[0]));
     else
-        GRV_CHECK(is_on_path(config->simulator.at[0]), GRV_E_CONFIG, "simulator: 'flow', or a program on PATH, or its path with a '/' expected, '%s' found",
-                  config->simulator.at[0]);
-    for (int i = 0; i < config->files.n; i++) GRV_TRY(grvi_campaign_make_absolute("files", &config->files.at[i]));
+        GRV_CHECK(
+            is_on_path(config->simulator.at[0]), GRV_E_CONFIG,
+            "simulator: 'flow', or a program on PATH, or its path with a '/' expected, '%s' found",
+            config->simulator.at[0]);
+    for (int i = 0; i < config->files.n; i++)
+        GRV_TRY(grvi_campaign_make_absolute("files", &config->files.at[i]));
     for (int i = 1; i < config->simulator.n; i++) GRV_TRY(check_word(c, i));
     for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
         char name[GRV_SAMPLING_TEXT_BYTES + 2];
         bool is_used = false;
         (void)snprintf(name, sizeof name, "{%s}", grv_sampling_name(c->sampling, p));
-        for (int i = 0; i < config->simulator.n; i++) is_used = is_used || strstr(config->simulator.at[i], name) != NULL;
-        if (!is_used) grv_log_message(log, GRV_LOG_WARN, "parameter '%s': no word of the simulator holds %s", grv_sampling_name(c->sampling, p), name);
+        for (int i = 0; i < config->simulator.n; i++)
+            is_used = is_used || strstr(config->simulator.at[i], name) != NULL;
+        if (!is_used)
+            grv_log_message(log, GRV_LOG_WARN, "parameter '%s': no word of the simulator holds %s",
+                            grv_sampling_name(c->sampling, p), name);
     }
     return GRV_OK;
 }
@@ -219,7 +246,8 @@ static grv_status link_files(const grvi_campaign *c, const char *folder)
         GRV_TRY(grvi_fs_join(folder, name_of(c->config.files.at[i]), &path));
         const bool linked = symlink(c->config.files.at[i], path) == 0;
         grv_free(path);
-        GRV_CHECK(linked, GRV_E_IO, "files: link %s into %s: %s", c->config.files.at[i], folder, strerror(errno));
+        GRV_CHECK(linked, GRV_E_IO, "files: link %s into %s: %s", c->config.files.at[i], folder,
+                  strerror(errno));
     }
     return GRV_OK;
 }
@@ -231,7 +259,8 @@ static grv_status spawn_and_wait(char *const *words, const char *folder, int *co
     posix_spawn_file_actions_t actions;
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, 2, 1); /* results of grove go to stdout, this does not */
+    (void)posix_spawn_file_actions_adddup2(&actions, 2,
+                                           1); /* results of grove go to stdout, this does not */
     (void)posix_spawn_file_actions_addchdir_np(&actions, folder);
     (void)fflush(NULL);
     const int error = posix_spawnp(&pid, words[0], &actions, NULL, words, environ);
@@ -250,8 +279,10 @@ static grv_status run(char *const *words, const char *folder)
     GRV_TRY(spawn_and_wait(words, folder, &code));
     grvi_fs_last_line(2, printed < 0 ? INT64_MAX : printed, line, sizeof line);
     const char *const colon = line[0] != '\0' ? ": " : "";
-    GRV_CHECK(!WIFSIGNALED(code), GRV_E_NUMERIC, "%s crashed: signal %d, %s%s%s", words[0], WTERMSIG(code), strsignal(WTERMSIG(code)), colon, line);
-    GRV_CHECK(WEXITSTATUS(code) == 0, GRV_E_NUMERIC, "%s ended with exit code %d%s%s", words[0], WEXITSTATUS(code), colon, line);
+    GRV_CHECK(!WIFSIGNALED(code), GRV_E_NUMERIC, "%s crashed: signal %d, %s%s%s", words[0],
+              WTERMSIG(code), strsignal(WTERMSIG(code)), colon, line);
+    GRV_CHECK(WEXITSTATUS(code) == 0, GRV_E_NUMERIC, "%s ended with exit code %d%s%s", words[0],
+              WEXITSTATUS(code), colon, line);
     return GRV_OK;
 }
 
@@ -271,25 +302,29 @@ static void append_listing(const char *folder, grvi_text *out)
     if (directory != NULL) (void)closedir(directory);
 }
 
-static grv_status read_field(const grvi_campaign *c, const char *folder, const char *name, const grv_campaign_field *f, void *out)
+static grv_status read_field(const grvi_campaign *c, const char *folder, const char *name,
+                             const grv_campaign_field *f, void *out)
 {
     int64_t shape[GRV_DATASET_MAX_AXES + 1];
     char *base = NULL;
     for (int a = 0; a < f->axes.n; a++) shape[a] = f->shape.at[a];
     shape[f->axes.n] = grvi_max_i64(1, f->channels.n);
     GRV_TRY(grvi_fs_join(folder, name, &base));
-    grv_status status = grvi_array_file_read(base, f->axes.n + 1, shape, c->config.type == 1 ? GRV_STORE_F64 : GRV_STORE_F32, out);
+    grv_status status = grvi_array_file_read(
+        base, f->axes.n + 1, shape, c->config.type == 1 ? GRV_STORE_F64 : GRV_STORE_F32, out);
     grv_free(base);
     if (status != GRV_E_NOT_FOUND) return status;
     grvi_text there = {0};
     append_listing(folder, &there);
-    status = grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__, "%s left no %s.npy (or %s.raw, float32); in its folder: %s", c->config.simulator.at[0], name,
-                       name, grvi_text_get(&there));
+    status = grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__,
+                       "%s left no %s.npy (or %s.raw, float32); in its folder: %s",
+                       c->config.simulator.at[0], name, name, grvi_text_get(&there));
     grvi_text_fini(&there);
     return status;
 }
 
-static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, void *input, void *target)
+static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, void *input,
+                       void *target)
 {
     char **words = NULL;
     GRV_TRY(make_words(c, sample, &words));

@@ -14,18 +14,20 @@ typedef struct grvi_npy {
     grv_store_type type; /* GRV_STORE_F32 or GRV_STORE_F64, little-endian, last axis fastest */
     int rank;
     int64_t shape[GRVI_NPY_MAX_RANK];
-    int64_t n;           /* elements */
-    int64_t data_at;     /* offset of the first one; n of them end where the file ends */
+    int64_t n;       /* elements */
+    int64_t data_at; /* offset of the first one; n of them end where the file ends */
 } grvi_npy;
 
 /* Reads the head of a file that is n_bytes long and checks it against that length. GRV_E_FORMAT, GRV_E_UNSUPPORTED (with what to do about it).
  * what: its name, for messages */
-grv_status grvi_npy_parse(const char *bytes, int64_t n_bytes, const char *what, grvi_npy *npy) GRV_MUST_CHECK;
+grv_status grvi_npy_parse(const char *bytes, int64_t n_bytes, const char *what,
+                          grvi_npy *npy) GRV_MUST_CHECK;
 
 /* Fills out with an array out of a file: <base>.npy, or <base>.raw (little-endian float32, last axis fastest). The shape must be this one; axes of
  * length 1 at the end may be left out.
  * type: of out, GRV_STORE_F32 or GRV_STORE_F64
  * GRV_E_NOT_FOUND: neither file is there */
-grv_status grvi_array_file_read(const char *base, int rank, const int64_t *shape, grv_store_type type, void *out) GRV_MUST_CHECK;
+grv_status grvi_array_file_read(const char *base, int rank, const int64_t *shape,
+                                grv_store_type type, void *out) GRV_MUST_CHECK;
 
 #endif

@@ -281,6 +281,35 @@ static void test_programs(void **state)
     grv_batch_close(&batch);
 }
 
+/* The reason tells the last that a program printed; what a program starts counts as its memory. */
+static void test_program_failures(void **state)
+{
+    (void)state;
+    grv_batch_params params = quick();
+    params.max_attempts = 1;
+    params.memory_per_task = (int64_t)64 << 20;
+    grv_batch *batch = open_job(fresh_folder(), &params);
+    grv_batch_function shell = 0;
+    grv_batch_value value;
+    int64_t talks = 0, grows = 0;
+    const char *const argv[] = {"sh", "-c", "{0}"};
+    ok(grv_batch_program(batch, argv, 3, NULL, 0, &shell));
+    const grv_batch_value talk = grv_batch_string("echo first; echo no convergence >&2; echo; exit 4");
+    const grv_batch_value grow = grv_batch_string("head -c 400000000 /dev/zero | { tail -c 400000000; sleep 20; } | wc -c; true");
+    ok(grv_batch_exec(batch, shell, &talk, 1, &talks));
+    ok(grv_batch_exec(batch, shell, &grow, 1, &grows));
+    assert_int_equal(grv_batch_fetch(batch, talks, 0, &value), GRV_E_NOT_FOUND);
+    assert_non_null(strstr(grv_error_message(), "sh ended with exit code 4: no convergence"));
+    assert_int_equal(grv_batch_fetch(batch, grows, 0, &value), GRV_E_NOT_FOUND);
+    if (strstr(grv_error_message(), "more than its limit") == NULL) fail_msg("%s", grv_error_message());
+    ok(grv_batch_argument(batch, talks, 0, &value));
+    assert_string_equal(value.text, talk.text);
+    grv_batch_value_fini(&value);
+    assert_int_equal(grv_batch_argument(batch, talks, 1, &value), GRV_E_ARG);
+    assert_int_equal(grv_batch_argument(batch, 2, 0, &value), GRV_E_ARG);
+    grv_batch_close(&batch);
+}
+
 /* Drivers that are killed at any moment: the next one goes on, and in the end every task ran and has its one result. */
 static void test_killed_drivers(void **state)
 {
@@ -408,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_map_and_reduce), cmocka_unit_test(test_values),         cmocka_unit_test(test_crashes),
         cmocka_unit_test(test_limits_and_cancel), cmocka_unit_test(test_bad_code),    cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_program_failures),
         cmocka_unit_test(test_balance), cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_misuse)};
     (void)snprintf(root, sizeof root, "/tmp/grove-batch-XXXXXX");
     if (mkdtemp(root) == NULL) return 1;

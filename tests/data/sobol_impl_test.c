@@ -13,7 +13,8 @@ static void test_same_as_scipy(void **state)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     (void)state;
     for (uint32_t i = 0; i < 4096; i++)
-        for (int d = 0; d < GRVI_SOBOL_DIMENSIONS; d++) hash = (hash ^ grvi_sobol(d, i)) * UINT64_C(0x100000001b3);
+        for (int d = 0; d < GRVI_SOBOL_DIMENSIONS; d++)
+            hash = (hash ^ grvi_sobol(d, i)) * UINT64_C(0x100000001b3);
     assert_true(hash == UINT64_C(0xa407cb6a464a2325));
 }
 
@@ -36,6 +37,7 @@ static void test_even(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_scipy), cmocka_unit_test(test_even)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_scipy),
+                                       cmocka_unit_test(test_even)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

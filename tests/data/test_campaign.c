@@ -52,14 +52,19 @@ static grv_campaign_config config_of(const char *name)
     return config;
 }
 
-static void free_config(grv_campaign_config *config) { grv_config_fini(grv_campaign_options(), config); }
+static void free_config(grv_campaign_config *config)
+{
+    grv_config_fini(grv_campaign_options(), config);
+}
 
 static void control(const char *name, int sample, const char *text)
 {
     char path[700];
     (void)snprintf(path, sizeof path, "%s.control/%d", in_folder(name), sample);
-    if (text == NULL) assert_int_equal(unlink(path), 0);
-    else write_file(path, text, strlen(text));
+    if (text == NULL)
+        assert_int_equal(unlink(path), 0);
+    else
+        write_file(path, text, strlen(text));
 }
 
 /* Lines of what ran. */
@@ -109,7 +114,8 @@ static void check_samples(const grv_campaign_config *config, uint64_t seed)
     for (int64_t i = 0; i < N_SAMPLES; i++) {
         char input[16], target[16], expected[17], text[GRV_SAMPLING_TEXT_BYTES + 16];
         assert_ok(grv_dataset_read(data, i, 0, 2, (float *)(void *)input, (float *)(void *)target));
-        (void)snprintf(expected, sizeof expected, "%04lld%04lld%04lld%04lld", (long long)i, (long long)i, (long long)i, (long long)i);
+        (void)snprintf(expected, sizeof expected, "%04lld%04lld%04lld%04lld", (long long)i,
+                       (long long)i, (long long)i, (long long)i);
         assert_memory_equal(input, expected, 16);
         grv_sampling_text(sampling, i, 0, text);
         (void)strcat(text, "................");
@@ -141,11 +147,13 @@ static void check_parameters(const grv_campaign_config *config)
     grv_sampling *sampling = NULL;
     double values[N_SAMPLES];
     const int64_t start[] = {0, 0}, count[] = {N_SAMPLES, 1};
-    assert_ok(grv_sampling_create((const char *const *)config->parameters.at, 1, GRV_SAMPLING_RANDOM, 1, N_SAMPLES, &sampling));
+    assert_ok(grv_sampling_create((const char *const *)config->parameters.at, 1,
+                                  GRV_SAMPLING_RANDOM, 1, N_SAMPLES, &sampling));
     assert_ok(grv_dataset_open(config->output, NULL, &data));
     assert_ok(grv_array_open(grv_dataset_get_store(data), "parameters", &array));
     assert_ok(grv_array_read(array, start, count, values, NULL));
-    for (int64_t i = 0; i < N_SAMPLES; i++) assert_true(values[i] == grv_sampling_number(sampling, i, 0));
+    for (int64_t i = 0; i < N_SAMPLES; i++)
+        assert_true(values[i] == grv_sampling_number(sampling, i, 0));
     grv_array_close(&array);
     grv_dataset_close(&data);
     grv_sampling_destroy(&sampling);
@@ -197,9 +205,13 @@ static void test_failures(void **state)
     } cases[N_SAMPLES] = {
         {"kill -SEGV $$\n", "sh crashed: signal 11"},
         {"sleep 60\n", "longer than its limit of 2 s"},
-        {"touch other.txt; exit 0\n", "sh left no input.npy (or input.raw, float32); in its folder: "},
-        {"printf 1234 > input.raw; exit 0\n", "input.raw: 4 float32 values of 4 bytes expected, 4 bytes found"},
-        {"printf '1234123412341234' > input.raw; printf '\\000\\000\\300\\177\\000\\000\\300\\177\\000\\000\\300\\177\\000\\000\\300\\177' > target.raw; exit 0\n",
+        {"touch other.txt; exit 0\n",
+         "sh left no input.npy (or input.raw, float32); in its folder: "},
+        {"printf 1234 > input.raw; exit 0\n",
+         "input.raw: 4 float32 values of 4 bytes expected, 4 bytes found"},
+        {"printf '1234123412341234' > input.raw; printf "
+         "'\\000\\000\\300\\177\\000\\000\\300\\177\\000\\000\\300\\177\\000\\000\\300\\177' > "
+         "target.raw; exit 0\n",
          "NaN at x 0, y 0"},
         {"", ""},
     };
@@ -233,7 +245,8 @@ static void test_stopped(void **state)
     grv_campaign_result r;
     const grv_batch_params pool = quick();
     for (int i = 0; i < N_SAMPLES; i++) control("stopped", i, "sleep 0.3\n");
-    assert_int_equal(grv_campaign_run(&config, &pool, false, stop_at_once, NULL, &r), GRV_E_INTERRUPTED);
+    assert_int_equal(grv_campaign_run(&config, &pool, false, stop_at_once, NULL, &r),
+                     GRV_E_INTERRUPTED);
     assert_int_equal(r.n_samples, N_SAMPLES);
     assert_true(has_job("stopped") && r.n_missing > 0);
     r = run_ok(&config, false);
@@ -244,7 +257,8 @@ static void test_stopped(void **state)
     assert_int_equal(grv_campaign_run(&config, &pool, false, NULL, NULL, &r), GRV_E_CONFIG);
     assert_non_null(strstr(grv_error_message(), "seed 1, 2 is wanted"));
     set(&config, "output", in_folder("stopped2"));
-    assert_int_equal(grv_campaign_run(&config, &pool, false, stop_at_once, NULL, &r), GRV_E_INTERRUPTED);
+    assert_int_equal(grv_campaign_run(&config, &pool, false, stop_at_once, NULL, &r),
+                     GRV_E_INTERRUPTED);
     assert_int_equal(nftw(config.output, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
     set(&config, "seed", "3");
     r = run_ok(&config, false);
@@ -264,7 +278,8 @@ static void test_one_sample(void **state)
     assert_int_equal(n_ran("one"), 1);
     assert_int_equal(access(in_folder("one.here/input.raw"), F_OK), 0);
     assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, path, NULL), GRV_E_CONFIG);
-    assert_int_equal(grv_campaign_sample(&config, 4, path, NULL), GRV_E_IO); /* the folder is not empty */
+    assert_int_equal(grv_campaign_sample(&config, 4, path, NULL),
+                     GRV_E_IO); /* the folder is not empty */
     control("one", 4, "exit 7\n");
     assert_int_equal(grv_campaign_sample(&config, 4, in_folder("one.four"), NULL), GRV_E_NUMERIC);
     control("one", 4, NULL);
@@ -275,12 +290,17 @@ static void test_one_sample(void **state)
 
 static void flow_config(grv_campaign_config *config, const char *name)
 {
-    static const char *const settings[] = {"samples=3",         "flow.grid=12,10,8", "flow.radius=1.5",
-                                           "flow.snapshots=2",  "flow.interval=0.5", "flow.centre.min=0.3,0.3,0.3",
+    static const char *const settings[] = {"samples=3",
+                                           "flow.grid=12,10,8",
+                                           "flow.radius=1.5",
+                                           "flow.snapshots=2",
+                                           "flow.interval=0.5",
+                                           "flow.centre.min=0.3,0.3,0.3",
                                            "flow.centre.max=0.7,0.7,0.7"};
     assert_ok(grv_config_defaults(grv_campaign_options(), config));
     set(config, "output", in_folder(name));
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) assert_ok(grv_config_set(grv_campaign_options(), config, settings[i]));
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_ok(grv_config_set(grv_campaign_options(), config, settings[i]));
 }
 
 static void read_flow(const char *path, int64_t sample, float *input, float *target)
@@ -337,15 +357,19 @@ static void test_mistakes(void **state)
     static const struct {
         const char *key, *value, *message;
     } cases[] = {
-        {"simulator", "[sh, make.sh, '{sampel}']", "simulator[2]: '{sampel}' is no parameter; did you mean '{sample}'?"},
+        {"simulator", "[sh, make.sh, '{sampel}']",
+         "simulator[2]: '{sampel}' is no parameter; did you mean '{sample}'?"},
         {"simulator", "[sh, '{velocity}']", "'{velocity}' is none of the parameters"},
-        {"simulator", "flo", "simulator: 'flow', or a program on PATH, or its path with a '/' expected, 'flo' found"},
+        {"simulator", "flo",
+         "simulator: 'flow', or a program on PATH, or its path with a '/' expected, 'flo' found"},
         {"simulator", "[./no/such/program]", "simulator: ./no/such/program: No such file"},
+        {"simulator", "flow", "files, input and target are for a program"},
         {"simulator", "[flow, fast]", "flow takes no further words, 'fast' found"},
         {"files", "no/such/file", "files: no/such/file: No such file"},
         {"samples", "0", "a number of at least 1 expected"},
         {"parameters", "x unifrom 0 1", "did you mean 'uniform'?"},
-        {"input.axes", "[]", "input.axes: the names of the axes of what the program leaves in input.npy expected"},
+        {"input.axes", "[]",
+         "input.axes: the names of the axes of what the program leaves in input.npy expected"},
         {"input.axes", "a,b,c,d,e", "at most 4 axes expected, 5 found"},
         {"target.shape", "2", "target.shape: one length for each of the 2 axes expected, 1 found"},
         {"target.axes", "y,x", "the split axis is 'x' in the input, 'y' in the target"},
@@ -358,8 +382,10 @@ static void test_mistakes(void **state)
         grv_campaign_config config = config_of(name);
         grv_campaign_result r;
         set(&config, cases[i].key, cases[i].value);
-        if (grv_campaign_run(&config, NULL, false, NULL, NULL, &r) == GRV_OK) fail_msg("%s=%s was taken", cases[i].key, cases[i].value);
-        if (strstr(grv_error_message(), cases[i].message) == NULL) fail_msg("%s=%s: %s", cases[i].key, cases[i].value, grv_error_message());
+        if (grv_campaign_run(&config, NULL, false, NULL, NULL, &r) == GRV_OK)
+            fail_msg("%s=%s was taken", cases[i].key, cases[i].value);
+        if (strstr(grv_error_message(), cases[i].message) == NULL)
+            fail_msg("%s=%s: %s", cases[i].key, cases[i].value, grv_error_message());
         assert_false(has_job(name));
         free_config(&config);
     }
@@ -375,8 +401,12 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_missing), cmocka_unit_test(test_failures), cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_one_sample),      cmocka_unit_test(test_flow),     cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_what_is_missing),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_one_sample),
+        cmocka_unit_test(test_flow),
+        cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -20,14 +20,16 @@ static void ok(grv_status status)
     if (status != GRV_OK) fail_msg("%s", grv_error_trace());
 }
 
-static grv_sampling *make(const char *const *lines, int n, grv_sampling_method method, uint64_t seed, int64_t n_samples)
+static grv_sampling *make(const char *const *lines, int n, grv_sampling_method method,
+                          uint64_t seed, int64_t n_samples)
 {
     grv_sampling *s = NULL;
     ok(grv_sampling_create(lines, n, method, seed, n_samples, &s));
     return s;
 }
 
-static const char *const continuous[] = {"u uniform -1 3", "l log_uniform 1e-3 10", "z normal 2 0.5", "v uniform 0 1"};
+static const char *const continuous[] = {"u uniform -1 3", "l log_uniform 1e-3 10",
+                                         "z normal 2 0.5", "v uniform 0 1"};
 enum { N_CONTINUOUS = sizeof continuous / sizeof *continuous };
 
 /* The share of the distribution below a value, the other way round than the code under test. */
@@ -80,7 +82,8 @@ static void test_latin_hypercube(void **state)
     static const int sizes[] = {1, 2, 3, 5, 17, 64, 100, N};
     (void)state;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-        grv_sampling *s = make(continuous, N_CONTINUOUS, GRV_SAMPLING_LATIN_HYPERCUBE, 11, sizes[k]);
+        grv_sampling *s =
+            make(continuous, N_CONTINUOUS, GRV_SAMPLING_LATIN_HYPERCUBE, 11, sizes[k]);
         for (int p = 0; p < N_CONTINUOUS; p++) assert_true(hits_each_range(s, p, 0, sizes[k]));
         grv_sampling_destroy(&s);
     }
@@ -88,7 +91,8 @@ static void test_latin_hypercube(void **state)
     grv_sampling *s = make(continuous, N_CONTINUOUS, GRV_SAMPLING_LATIN_HYPERCUBE, 11, N);
     double correlation = 0;
     for (int64_t i = 0; i < N; i++)
-        correlation += 12.0 / N * (share(0, grv_sampling_number(s, i, 0)) - 0.5) * (share(3, grv_sampling_number(s, i, 3)) - 0.5);
+        correlation += 12.0 / N * (share(0, grv_sampling_number(s, i, 0)) - 0.5) *
+                       (share(3, grv_sampling_number(s, i, 3)) - 0.5);
     assert_true(fabs(correlation) < 5 / sqrt(N));
     grv_sampling_destroy(&s);
 }
@@ -108,23 +112,28 @@ static void test_sobol(void **state)
         bool seen[64] = {false};
         for (int64_t i = 0; i < 64; i++) {
             const int rows = 1 << a, columns = 64 >> a;
-            const int row = (int)(share(0, grv_sampling_number(s, i, 0)) * rows), column = (int)(share(1, grv_sampling_number(s, i, 1)) * columns + 1e-10);
+            const int row = (int)(share(0, grv_sampling_number(s, i, 0)) * rows),
+                      column = (int)(share(1, grv_sampling_number(s, i, 1)) * columns + 1e-10);
             assert_false(seen[row * columns + column]);
             seen[row * columns + column] = true;
         }
     }
     grv_sampling *other = make(continuous, N_CONTINUOUS, GRV_SAMPLING_SOBOL, 6, 2 * N);
-    assert_true(grv_sampling_number(s, 0, 0) != grv_sampling_number(other, 0, 0)); /* the seed shifts */
+    assert_true(grv_sampling_number(s, 0, 0) !=
+                grv_sampling_number(other, 0, 0)); /* the seed shifts */
     grv_sampling_destroy(&other);
     other = make(continuous, N_CONTINUOUS, GRV_SAMPLING_SOBOL, 5, 2 * N);
-    for (int64_t i = 0; i < N; i++) assert_true(grv_sampling_number(s, i, 3) == grv_sampling_number(other, i, 3)); /* it may be continued */
+    for (int64_t i = 0; i < N; i++)
+        assert_true(grv_sampling_number(s, i, 3) ==
+                    grv_sampling_number(other, i, 3)); /* it may be continued */
     grv_sampling_destroy(&other);
     grv_sampling_destroy(&s);
 }
 
 static void test_grid(void **state)
 {
-    static const char *const lines[] = {"a grid 0 1 5", "x uniform 0 1", "b each red 2.5", "c grid 7 7 1", "d grid 3 1 3"};
+    static const char *const lines[] = {"a grid 0 1 5", "x uniform 0 1", "b each red 2.5",
+                                        "c grid 7 7 1", "d grid 3 1 3"};
     static const double a[] = {0, 0.25, 0.5, 0.75, 1}, d[] = {3, 2, 1};
     char text[GRV_SAMPLING_TEXT_BYTES];
     (void)state;
@@ -147,7 +156,8 @@ static void test_grid(void **state)
     assert_string_equal(text, "7");
     grv_sampling_destroy(&s);
     s = make(lines, 5, GRV_SAMPLING_RANDOM, 1, 60); /* twice, with other x */
-    assert_true(grv_sampling_number(s, 31, 0) == grv_sampling_number(s, 1, 0) && grv_sampling_number(s, 31, 4) == grv_sampling_number(s, 1, 4));
+    assert_true(grv_sampling_number(s, 31, 0) == grv_sampling_number(s, 1, 0) &&
+                grv_sampling_number(s, 31, 4) == grv_sampling_number(s, 1, 4));
     assert_true(grv_sampling_number(s, 31, 1) != grv_sampling_number(s, 1, 1));
     grv_sampling_destroy(&s);
 }
@@ -176,12 +186,14 @@ static void test_integers_and_lists(void **state)
 /* Neither the other parameters nor their order matter, and text reads back to the number. */
 static void test_by_name(void **state)
 {
-    static const char *const turned[] = {"v uniform 0 1", "new normal 0 1", "z normal 2 0.5", "l log_uniform 1e-3 10", "u uniform -1 3"};
+    static const char *const turned[] = {"v uniform 0 1", "new normal 0 1", "z normal 2 0.5",
+                                         "l log_uniform 1e-3 10", "u uniform -1 3"};
     static const int place[N_CONTINUOUS] = {4, 3, 2, 0};
     char text[GRV_SAMPLING_TEXT_BYTES];
     (void)state;
     for (int method = GRV_SAMPLING_RANDOM; method <= GRV_SAMPLING_LATIN_HYPERCUBE; method++) {
-        grv_sampling *s = make(continuous, N_CONTINUOUS, (grv_sampling_method)method, 2, 40), *t = make(turned, 5, (grv_sampling_method)method, 2, 40);
+        grv_sampling *s = make(continuous, N_CONTINUOUS, (grv_sampling_method)method, 2, 40),
+                     *t = make(turned, 5, (grv_sampling_method)method, 2, 40);
         for (int64_t i = 40; i-- > 0;)
             for (int p = 0; p < N_CONTINUOUS; p++) {
                 assert_true(grv_sampling_number(s, i, p) == grv_sampling_number(t, i, place[p]));
@@ -203,7 +215,8 @@ static void test_mistakes(void **state)
         {"velocity", "NAME DISTRIBUTION VALUES expected", 1},
         {"", "NAME DISTRIBUTION VALUES expected", 1},
         {"2u uniform 0 1", "NAME DISTRIBUTION VALUES expected", 1},
-        {"u uniforn 0 1", "parameter 'u': unknown distribution 'uniforn'; did you mean 'uniform'?", 1},
+        {"u uniforn 0 1", "parameter 'u': unknown distribution 'uniforn'; did you mean 'uniform'?",
+         1},
         {"u 0 1", "parameter 'u': a distribution (uniform,", 1},
         {"u uniform 0", "parameter 'u': uniform LOW HIGH expected, 1 value found", 1},
         {"u uniform 0 one", "'one' is no number", 1},
@@ -223,24 +236,35 @@ static void test_mistakes(void **state)
     grv_sampling *s = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(grv_sampling_create(&cases[i].line, 1, GRV_SAMPLING_RANDOM, 1, cases[i].n_samples, &s), GRV_E_CONFIG);
+        assert_int_equal(
+            grv_sampling_create(&cases[i].line, 1, GRV_SAMPLING_RANDOM, 1, cases[i].n_samples, &s),
+            GRV_E_CONFIG);
         assert_null(s);
-        if (strstr(grv_error_message(), cases[i].message) == NULL) fail_msg("'%s': %s", cases[i].line, grv_error_message());
+        if (strstr(grv_error_message(), cases[i].message) == NULL)
+            fail_msg("'%s': %s", cases[i].line, grv_error_message());
     }
     const char *const twice[] = {"u uniform 0 1", "u list a b"};
     assert_int_equal(grv_sampling_create(twice, 2, GRV_SAMPLING_RANDOM, 1, 1, &s), GRV_E_CONFIG);
     const char *huge[4];
-    for (int i = 0; i < 4; i++) huge[i] = (const char *const[]){"a grid 0 1 1000000000", "b grid 0 1 1000000000", "c grid 0 1 1000000000", "d grid 0 1 9"}[i];
+    for (int i = 0; i < 4; i++)
+        huge[i] = (const char *const[]){"a grid 0 1 1000000000", "b grid 0 1 1000000000",
+                                        "c grid 0 1 1000000000", "d grid 0 1 9"}[i];
     assert_int_equal(grv_sampling_create(huge, 4, GRV_SAMPLING_RANDOM, 1, 0, &s), GRV_E_CONFIG);
     assert_non_null(strstr(grv_error_message(), "too many combinations"));
-    assert_int_equal(grv_sampling_create(continuous, N_CONTINUOUS, GRV_SAMPLING_SOBOL, 1, ((int64_t)1 << 32) + 1, &s), GRV_E_CONFIG);
+    assert_int_equal(grv_sampling_create(continuous, N_CONTINUOUS, GRV_SAMPLING_SOBOL, 1,
+                                         ((int64_t)1 << 32) + 1, &s),
+                     GRV_E_CONFIG);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random), cmocka_unit_test(test_latin_hypercube),    cmocka_unit_test(test_sobol),
-        cmocka_unit_test(test_grid),   cmocka_unit_test(test_integers_and_lists), cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_latin_hypercube),
+        cmocka_unit_test(test_sobol),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_integers_and_lists),
+        cmocka_unit_test(test_by_name),
         cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,89 @@
+/* Parameters, and one sample of a campaign, when memory runs out at any allocation: a clean error, nothing held, and the same call works afterwards. */
+#define _XOPEN_SOURCE 700
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/alloc.h"
+#include "core/fs.h"
+#include "grove/campaign.h"
+#include "grove/sampling.h"
+#include "store_support.h"
+
+enum { N_POINTS = 60 };
+
+static void assert_out_of_memory(grv_status status, int64_t point)
+{
+    if (status != GRV_E_NOMEM || strstr(grv_error_message(), "out of memory") == NULL)
+        fail_msg("allocation %lld: status %d, \"%s\"", (long long)point, (int)status,
+                 grv_error_message());
+}
+
+static void test_sampling(void **state)
+{
+    static const char *const lines[] = {"u uniform 0 1", "w list a b c", "g grid 0 1 3"};
+    (void)state;
+    grv_sampling *s = NULL;
+    const int64_t held = grv_memory_get().bytes, before = grv_memory_get().n_allocations;
+    assert_ok(grv_sampling_create(lines, 3, GRV_SAMPLING_SOBOL, 1, 0, &s));
+    const int64_t n = grv_memory_get().n_allocations - before;
+    grv_sampling_destroy(&s);
+    for (int64_t i = 0; i < n; i++) {
+        grvi_alloc_fail_after(i);
+        const grv_status status = grv_sampling_create(lines, 3, GRV_SAMPLING_SOBOL, 1, 0, &s);
+        grvi_alloc_fail_after(-1);
+        assert_out_of_memory(status, i);
+        assert_null(s);
+        assert_int_equal(grv_memory_get().bytes, held);
+    }
+}
+
+static void set(grv_campaign_config *config, const char *assignment)
+{
+    assert_ok(grv_config_set(grv_campaign_options(), config, assignment));
+}
+
+static void test_sample(void **state)
+{
+    char assignment[600], folder[600];
+    (void)state;
+    grv_campaign_config config = {0};
+    grv_error_clear();
+    const int64_t bare = grv_memory_get().bytes;
+    assert_ok(grv_config_defaults(grv_campaign_options(), &config));
+    (void)snprintf(assignment, sizeof assignment, "output=%s", in_folder("data"));
+    (void)snprintf(folder, sizeof folder, "%s", in_folder("work"));
+    set(&config, assignment);
+    set(&config, "simulator=[sh, -c, 'printf 1234 > input.raw; printf 1234 > target.raw', '{u}']");
+    set(&config, "parameters=u uniform 0 1");
+    set(&config, "samples=2");
+    set(&config, "input.axes=x");
+    set(&config, "input.shape=1");
+    set(&config, "target.axes=x");
+    set(&config, "target.shape=1");
+    const int64_t held = grv_memory_get().bytes, before = grv_memory_get().n_allocations;
+    assert_ok(grv_campaign_sample(&config, 0, folder, NULL));
+    const int64_t n = grv_memory_get().n_allocations - before;
+    for (int64_t i = 0; i < N_POINTS; i++) {
+        assert_ok(grvi_fs_remove_tree(config.output));
+        grv_error_clear();
+        grvi_alloc_fail_after(i * n / N_POINTS);
+        const grv_status status = grv_campaign_sample(&config, 0, folder, NULL);
+        grvi_alloc_fail_after(-1);
+        assert_out_of_memory(status, i * n / N_POINTS);
+        assert_int_equal(grv_memory_get().bytes, held);
+    }
+    assert_ok(grv_campaign_sample(&config, 0, folder, NULL));
+    grv_config_fini(grv_campaign_options(), &config);
+    assert_int_equal(grv_memory_get().bytes, bare);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sampling),
+                                       cmocka_unit_test(test_sample)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
