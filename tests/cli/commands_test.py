@@ -327,9 +327,9 @@ def fields(folder):
 
 def campaign():
     """A program of somebody else, as the example has it: made once, made again only where something is missing or failed."""
-    for name in ("heat.py", "generate.yaml"):
+    for name in ("heat.py", "heat.yaml"):
         shutil.copy(HEAT / name, name)
-    generate = ["generate", "--config", "generate.yaml", "output=heat", "samples=10", "workers=2", "attempts=1"]
+    generate = ["generate", "--config", "heat.yaml", "output=heat", "samples=10", "workers=2", "attempts=1"]
     made = grove(generate).stdout
     expect("heat: 10 of 10 samples done, 10 made now" in made, made)
     expect(not Path("heat.job").exists(), "the job is left")
