@@ -310,6 +310,49 @@ static void test_program_failures(void **state)
     grv_batch_close(&batch);
 }
 
+/* A worker is killed: the program that it ran ends with it, so that nobody writes beside the next attempt. */
+static void test_program_of_killed_worker(void **state)
+{
+    (void)state;
+    char script[768], note[128];
+    long program = 0, worker = 0;
+    grv_batch_params params = quick();
+    params.max_attempts = 1;
+    (void)snprintf(note, sizeof note, "%s/note", root);
+    (void)snprintf(script, sizeof script, "read -r a b c d e f rest < /proc/self/stat; echo $$ $f > '%s.new'; mv '%s.new' '%s'; sleep 60", note, note, note);
+    const char *const argv[] = {"sh", "-c", script};
+    grv_batch *batch = open_job(fresh_folder(), &params);
+    grv_batch_function shell = 0;
+    grv_batch_value value;
+    int64_t task = 0;
+    ok(grv_batch_program(batch, argv, 3, NULL, 0, &shell));
+    ok(grv_batch_exec(batch, shell, NULL, 0, &task));
+    const double begin = grv_clock_seconds();
+    while (access(note, F_OK) != 0) {
+        assert_int_equal(grv_batch_wait(batch, 0.05), GRV_AGAIN);
+        assert_true(grv_clock_seconds() - begin < 20);
+    }
+    FILE *const file = fopen(note, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld %ld", &program, &worker), 2);
+    assert_int_equal(fclose(file), 0);
+    assert_true(program > 1 && worker > 1 && program != worker && worker != getsid(0));
+    assert_int_equal(kill((pid_t)worker, SIGKILL), 0);
+    assert_int_equal(grv_batch_fetch(batch, task, 0, &value), GRV_E_NOT_FOUND);
+    assert_non_null(strstr(grv_error_message(), "vanished"));
+    while (kill((pid_t)program, 0) == 0) { /* until init has taken it */
+        char path[64], text[256] = "";
+        (void)snprintf(path, sizeof path, "/proc/%ld/stat", program);
+        FILE *const stat = fopen(path, "r");
+        if (stat != NULL && fgets(text, sizeof text, stat) != NULL && strstr(text, ") Z ") != NULL) program = 0;
+        if (stat != NULL) (void)fclose(stat);
+        if (program == 0) break;
+        assert_true(grv_clock_seconds() - begin < 40);
+        (void)nanosleep(&(struct timespec){0, 20000000}, NULL);
+    }
+    grv_batch_close(&batch);
+}
+
 /* Drivers that are killed at any moment: the next one goes on, and in the end every task ran and has its one result. */
 static void test_killed_drivers(void **state)
 {
@@ -438,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_map_and_reduce), cmocka_unit_test(test_values),         cmocka_unit_test(test_crashes),
         cmocka_unit_test(test_limits_and_cancel), cmocka_unit_test(test_bad_code),    cmocka_unit_test(test_programs),
         cmocka_unit_test(test_program_failures),
+        cmocka_unit_test(test_program_of_killed_worker),
         cmocka_unit_test(test_balance), cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_misuse)};
     (void)snprintf(root, sizeof root, "/tmp/grove-batch-XXXXXX");
     if (mkdtemp(root) == NULL) return 1;
