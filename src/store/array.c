@@ -120,7 +120,7 @@ grv_status grv_array_open(grv_store *store, const char *path, grv_array **out)
     grvi_json *document = NULL;
     grv_node_kind kind = GRV_NODE_NONE;
     *out = NULL;
-    GRV_TRY(grvi_metadata_load(store->kv, path, &document, &kind));
+    GRV_TRY(grvi_store_load(store, path, &document, &kind));
     GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
               "no array '%s' (neither zarr.json nor .zarray)", path[0] != '\0' ? path : "/");
     grv_status status = GRV_OK;

@@ -86,9 +86,6 @@ grv_status grvi_chain_decode(const grvi_chain *chain, grvi_scratch *scratch, int
                              const uint8_t *in, int64_t n_in, const grvi_box *box, uint8_t *out,
                              const int64_t *strides) GRV_MUST_CHECK;
 
-/* Are the encoded bytes of this part exactly what decoding puts into memory of these strides, so that a read can go there? */
-bool grvi_chain_is_raw(const grvi_chain *chain, const grvi_box *box, const int64_t *strides);
-
 /* What grvi_chain_encode encodes. */
 typedef struct grvi_encode_input {
     grvi_box box;           /* part of the chunk that is given */

@@ -19,6 +19,25 @@ grv_store_params grv_store_params_default(void)
                               .http_timeout_s = 30.0};
 }
 
+static grv_status ignore_name(void *argument, const char *name, bool is_prefix)
+{
+    (void)argument;
+    (void)name;
+    (void)is_prefix;
+    return GRV_OK;
+}
+
+grv_status grvi_store_find_lists(grv_store *store)
+{
+    const grvi_kv_class *const class = store->kv->class;
+    store->has_lists = true;
+    if (class->put != NULL) return GRV_OK; /* what can be written can be listed */
+    const grv_status status = class->list(store->kv, "", ignore_name, NULL);
+    store->has_lists = status != GRV_E_UNSUPPORTED;
+    if (!store->has_lists) grv_error_clear();
+    return store->has_lists ? status : GRV_OK;
+}
+
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
 {
     grv_status status = GRV_OK;
@@ -31,10 +50,12 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     store->params = params != NULL ? *params : grv_store_params_default();
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
-    GRV_TRY_GOTO(grvi_strdup(location, &store->location));
+    grvi_consolidated_init(&store->consolidated);
     grvi_workers_init(&store->workers);
     (void)pthread_mutex_init(&store->plan_lock, NULL);
+    GRV_TRY_GOTO(grvi_strdup(location, &store->location));
     GRV_TRY_GOTO(grvi_kv_create(location, &store->params, &store->kv));
+    GRV_TRY_GOTO(grvi_store_find_lists(store));
     *out = store;
 done:
     if (status != GRV_OK) grv_store_close(&store);
@@ -54,6 +75,7 @@ void grv_store_close(grv_store **store)
     grvi_workers_fini(&(*store)->workers);
     grvi_plans_fini(*store);
     grvi_index_cache_fini(&(*store)->indices);
+    grvi_consolidated_fini(&(*store)->consolidated);
     grvi_scratch_pool_fini(&(*store)->scratches);
     grvi_kv_destroy(&(*store)->kv);
     grv_free((*store)->location);
@@ -106,10 +128,21 @@ grv_status grv_store_remove(grv_store *store, const char *key)
     return store->kv->class->remove(store->kv, key);
 }
 
+grv_status grvi_store_load(grv_store *store, const char *path, grvi_json **document,
+                           grv_node_kind *kind)
+{
+    if (!store->has_lists) {
+        if (path[0] != '\0') GRV_TRY(grvi_kv_check_key(path));
+        GRV_TRY(grvi_consolidated_load(&store->consolidated, store->kv, path, document, kind));
+        if (*document != NULL) return GRV_OK;
+    }
+    return grvi_metadata_load(store->kv, path, document, kind);
+}
+
 grv_status grv_store_node(grv_store *store, const char *path, grv_node_kind *kind)
 {
     grvi_json *document = NULL;
-    GRV_TRY(grvi_metadata_load(store->kv, path, &document, kind));
+    GRV_TRY(grvi_store_load(store, path, &document, kind));
     grvi_json_free(document);
     return GRV_OK;
 }
@@ -303,7 +336,7 @@ done:
 static grv_status load_existing(grv_store *store, const char *path, grvi_json **document,
                                 grv_node_kind *kind)
 {
-    GRV_TRY(grvi_metadata_load(store->kv, path, document, kind));
+    GRV_TRY(grvi_store_load(store, path, document, kind));
     GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
               "no group or array '%s' (neither zarr.json nor .zarray or .zgroup)",
               path[0] != '\0' ? path : "/");
@@ -419,7 +452,10 @@ grv_status grv_store_list(grv_store *store, const char *path, grv_store_child **
     GRV_TRY(load_existing(store, path, &document, &kind));
     grvi_json_free(document);
     GRV_CHECK(kind == GRV_NODE_GROUP, GRV_E_ARG, "'%s' is an array and has no children", path);
-    const grv_status status = store->kv->class->list(store->kv, path, add_child, &list);
+    const grv_status status =
+        store->has_lists
+            ? store->kv->class->list(store->kv, path, add_child, &list)
+            : grvi_consolidated_list(&store->consolidated, store->kv, path, add_child, &list);
     if (status != GRV_OK) {
         grv_store_children_free(list.children, list.n);
         return status;

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "store/consolidated.h"
 #include "store/index_cache.h"
 #include "store/metadata.h"
 #include "store/workers.h"
@@ -16,6 +17,8 @@ struct grv_store {
     grv_store_params params;
     grvi_scratch_pool scratches;
     grvi_index_cache indices;
+    grvi_consolidated consolidated;
+    bool has_lists;       /* the back end can list */
     grvi_workers workers; /* of reads */
     pthread_mutex_t plan_lock;
     struct grv_read_plan *free_plans; /* for grv_array_read */
@@ -62,6 +65,11 @@ void grvi_array_object_part(const grv_array *array, const int64_t *position, con
                             int64_t *offset);
 /* Adds what a scratch counted to the store's counters. */
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch);
+/* Asks the back end whether it can list. */
+grv_status grvi_store_find_lists(grv_store *store) GRV_MUST_CHECK;
+/* The document of the node at a path, for reading: as grvi_metadata_load, or out of consolidated metadata. */
+grv_status grvi_store_load(grv_store *store, const char *path, grvi_json **document,
+                           grv_node_kind *kind) GRV_MUST_CHECK;
 /* Writing allowed? */
 grv_status grvi_store_check_writable(const grv_store *store) GRV_MUST_CHECK;
 /* May a new node of this version be published at a path: writable store, good name, nothing there, groups of this version above? */
