@@ -95,8 +95,8 @@ typedef struct grv_store_counters {
     int64_t objects_opened; /**< stored objects opened for reading */
     int64_t read_calls;     /**< range reads issued to the back end */
     int64_t bytes_written;  /**< published as stored objects */
-    int64_t requests; /**< sent to a server, repetitions included; 0 for stores in files */
-    int64_t retries;  /**< repetitions among them */
+    int64_t requests;       /**< sent to a server, repetitions included; 0 for stores in files */
+    int64_t retries;        /**< repetitions among them */
 } grv_store_counters;
 
 /** An opened store. */

@@ -2,7 +2,7 @@
  *   elements -> (transpose) -> (filter ...) -> bytes | sharding_indexed -> byte codec -> byte codec ... -> stored bytes
  * Transposition costs nothing: regions and strides are permuted instead of data. Filters change the elements of a dense chunk
  * and their type. A sharding codec holds the chain of its
- * inner chunks, so chains nest. Everything here works on memory; reading parts of a shard from its file is array_read.c's. */
+ * inner chunks, so chains nest. Everything here works on memory; reading parts of a chunk or shard from its file is the read plan's. */
 #ifndef GRVI_STORE_CHAIN_H
 #define GRVI_STORE_CHAIN_H
 
@@ -72,6 +72,12 @@ void grvi_chain_destroy(grvi_chain **chain);
 static inline bool grvi_chain_is_plain_shard(const grvi_chain *chain)
 {
     return chain->sharding != NULL && chain->n_codecs == 0;
+}
+
+/* Is a chunk nothing but its elements, so that any part of it can be read by itself? */
+static inline bool grvi_chain_is_raw(const grvi_chain *chain)
+{
+    return chain->sharding == NULL && chain->n_codecs == 0 && chain->n_filters == 0;
 }
 
 /* out[i] = in[order[i]] */

@@ -1,7 +1,8 @@
 /* Benchmark of the store: what reading for training does, on one array, by the public calls.
  *   full      the array once, slab by slab into one buffer
  *   window    1 % of it, contiguous along the first axis, at several places
- *   rows      rows at random, all in one call's buffer
+ *   rows      rows at random, all in one plan
+ *   samples   small samples with a reader ahead of a consumer that computes
  *   write     a quarter of it, as a new array
  * and the decompressor by itself as the floor of `full`. Each repetition runs all rows in turn, medians are taken per row.
  * Reused buffers were touched before; with `fresh` each call gets memory that nobody touched. With `cold` the page cache is dropped
@@ -31,16 +32,16 @@ typedef struct store_bench {
     int64_t n_rows, row_bytes, slab_rows;
     float *slab; /* [slab_rows][...row...] */
     int64_t n_window_rows, n_random_rows;
+    double own_seconds;      /* of a row that times itself, because it has to set up; else 0 */
+    double waited_seconds;   /* of the last samples row */
     double largest_resident; /* fraction of the array's pages that stayed when they were dropped */
 } store_bench;
 
-/* ---- places ---- */
+/* ---- the rows of the table ---- */
 
-/* Place number i of `count` rows: the same in bench/peers/store_peers.py. */
 static int64_t random_start(const store_bench *bench, int64_t i, int64_t count)
 {
-    const uint64_t draw = (uint64_t)(i + 1) * 2654435761U % ((uint64_t)1 << 32);
-    return (int64_t)(draw * (uint64_t)(bench->n_rows - count + 1) >> 32);
+    return grvi_store_problem_place(i, count, bench->n_rows, GRVI_PLACE_FACTOR);
 }
 
 static grv_status read_rows(store_bench *bench, int64_t first, int64_t n, float *out)
@@ -63,8 +64,6 @@ static void release_out(const store_bench *bench, float *out)
 {
     if (out != bench->slab) grv_free(out);
 }
-
-/* ---- the rows of the table ---- */
 
 static grv_status read_full(store_bench *bench)
 {
@@ -114,6 +113,12 @@ done:
     return status;
 }
 
+static grv_status read_samples(store_bench *bench)
+{
+    return grvi_store_samples(&bench->problem, bench->array, &bench->own_seconds,
+                              &bench->waited_seconds);
+}
+
 static grv_status write_slabs(store_bench *bench, const char *name, int64_t n_rows)
 {
     grv_status status = GRV_OK;
@@ -149,6 +154,7 @@ typedef struct bench_row {
 static const bench_row rows[] = {{"full_seconds", read_full, 1, false},
                                  {"window_seconds", read_windows, N_WINDOWS, false},
                                  {"rows_seconds", read_random_rows, 1, false},
+                                 {"samples_seconds", read_samples, 1, false},
                                  {"write_seconds", write_quarter, 1, true}};
 enum { N_BENCH_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -171,9 +177,11 @@ static grv_status time_row(store_bench *bench, const bench_row *row, double *sec
         const double resident = (double)left.resident / (double)left.total;
         if (resident > bench->largest_resident) bench->largest_resident = resident;
     }
+    bench->own_seconds = 0;
     const double start = grv_clock_seconds();
     GRV_TRY(row->run(bench));
-    *seconds = (grv_clock_seconds() - start) / row->calls;
+    const double all = bench->own_seconds > 0 ? bench->own_seconds : grv_clock_seconds() - start;
+    *seconds = all / row->calls;
     return row->is_write ? remove_written(bench) : GRV_OK;
 }
 
@@ -265,6 +273,7 @@ static grv_status fill_result(store_bench *bench, double *seconds, grv_bench_res
     result->median_seconds = result->values[0].value;
     result->floor_seconds = bytes / floor_rate;
     result->floor_ratio = result->median_seconds / result->floor_seconds;
+    grv_bench_result_add(result, "samples_waited_seconds", bench->waited_seconds);
     grv_bench_result_add(result, "decompressor_bytes_per_second", floor_rate);
     grv_bench_result_add(result, "full_bytes_per_second", bytes / result->median_seconds);
     grv_bench_result_add(result, "bytes", bytes);

@@ -11,7 +11,9 @@ enum {
     GRVI_FIELD_PLANES = 16, /* of an inner chunk: 1 MiB */
     GRVI_POINT_COLUMNS = 6, /* x, y, z and three values */
     GRVI_POINT_CHUNK_ROWS = 65536, /* of an inner chunk: 1.5 MiB */
-    GRVI_POINT_SHARD_ROWS = 16 * GRVI_POINT_CHUNK_ROWS
+    GRVI_POINT_SHARD_ROWS = 16 * GRVI_POINT_CHUNK_ROWS,
+    GRVI_SAMPLE_PLANES = 32, /* of a field: 2 MiB */
+    GRVI_SAMPLE_ROWS = 16384 /* points: 384 KiB */
 };
 
 /* A problem of grv_bench_store. */
@@ -35,6 +37,15 @@ grv_array_desc grvi_store_problem_desc(const grvi_store_problem *problem);
  * out [n_rows][...row...] */
 void grvi_store_problem_rows(const grvi_store_problem *problem, int64_t first_row, int64_t n_rows,
                              float *out);
+
+/* Place number i of `count` among n: the same in bench/peers/store_peers.py, with the same factors. */
+enum { GRVI_PLACE_FACTOR = 0, GRVI_PLANE_FACTOR = 1 };
+int64_t grvi_store_problem_place(int64_t i, int64_t count, int64_t n, int factor);
+
+/* Small samples, one after the other, to a consumer that computes for a fixed time on each, while a reader goes ahead: seconds for all
+ * of them, of which the consumer waited so many. */
+grv_status grvi_store_samples(const grvi_store_problem *problem, grv_array *array, double *seconds,
+                              double *waited) GRV_MUST_CHECK;
 
 /* Bytes a second that the decompressor by itself makes on n_threads threads out of the array's inner chunks, held in memory, into memory
  * of the same size and use as `out`; median of the repetitions. out: room for n_rows rows, a multiple of a shard's. */

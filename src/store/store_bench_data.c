@@ -112,6 +112,13 @@ grv_array_desc grvi_store_problem_desc(const grvi_store_problem *problem)
     return desc;
 }
 
+int64_t grvi_store_problem_place(int64_t i, int64_t count, int64_t n, int factor)
+{
+    static const uint64_t factors[] = {2654435761U, 2246822519U};
+    const uint64_t draw = (uint64_t)(i + 1) * factors[factor] % ((uint64_t)1 << 32);
+    return (int64_t)(draw * (uint64_t)(n - count + 1) >> 32);
+}
+
 /* ---- the data ---- */
 
 /* Uniform in [-1, 1): a hash of the index (splitmix64's finish), cheap because gigabytes are made of it. */

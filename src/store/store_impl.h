@@ -13,6 +13,7 @@ enum { GRVI_KEY_BYTES = 1024 };
 
 struct grv_store {
     grvi_kv *kv;
+    char *location; /* as it was opened */
     grv_store_params params;
     grvi_scratch_pool scratches;
     grvi_index_cache indices;
@@ -31,7 +32,16 @@ struct grv_array {
     char *path;
     grvi_metadata metadata;
     int64_t grid[GRVI_MAX_RANK]; /* stored objects along each axis */
+    /* what store_window.c learned from the attributes: 0 not looked yet, 1 shuffled by that seed, -1 not shuffled */
+    _Atomic int shuffled;
+    _Atomic uint64_t shuffle_seed;
 };
+
+/* Makes an array object by a description without publishing anything: chunks may be written to it, and no reader sees an
+ * array there until grv_array_create is called with the same description. What is at the path is not looked at:
+ * grvi_store_check_new. Errors as grv_array_create. */
+grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
+                              grv_array **array) GRV_MUST_CHECK;
 
 /* Key of the stored object at a grid position. */
 grv_status grvi_array_key(const grv_array *array, const int64_t *position,
@@ -62,6 +72,9 @@ grv_status grvi_store_load(grv_store *store, const char *path, grvi_json **docum
                            grv_node_kind *kind) GRV_MUST_CHECK;
 /* Writing allowed? */
 grv_status grvi_store_check_writable(const grv_store *store) GRV_MUST_CHECK;
+/* May a new node of this version be published at a path: writable store, good name, nothing there, groups of this version above? */
+grv_status grvi_store_check_new(grv_store *store, const char *path,
+                                int zarr_format) GRV_MUST_CHECK;
 /* Publishes a new node at a path; makes absent groups above it, drops consolidated copies there. GRV_E_EXISTS if a node is there. */
 grv_status grvi_store_publish_node(grv_store *store, const char *path,
                                    const grvi_node_text *node) GRV_MUST_CHECK;
