@@ -10,6 +10,7 @@ find_package(ZLIB REQUIRED)
 find_package(BZip2 REQUIRED)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 find_library(BLOSC_LIBRARY blosc REQUIRED)
 find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
 
@@ -19,7 +20,7 @@ target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConf
   BZip2::BZip2 ${BLOSC_LIBRARY} PkgConfig::CURL Threads::Threads m)
 
 add_library(grove_full_dependencies INTERFACE)
-target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG)
+target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG PkgConfig::XXHASH ${CMAKE_DL_LIBS})
 # Open MPI's C++ bindings are never wanted, and its header is not ours to warn about.
 target_compile_definitions(grove_full_dependencies INTERFACE OMPI_SKIP_MPICXX=1)
 
@@ -43,5 +44,5 @@ if(blosc_version_line MATCHES "\"([0-9.]+)")
 endif()
 set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"bzip2\", \"${BZIP2_VERSION_STRING}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, \
     {\"libcurl\", \"${CURL_VERSION}\"}, {\"liblz4\", \"${LZ4_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
-    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, \
+    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, {\"xxhash\", \"${XXHASH_VERSION}\"}, \
     {\"zlib\", \"${ZLIB_VERSION_STRING}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")
