@@ -179,6 +179,21 @@ def store_interrupt():
     expect(json.loads(grove(["store", "check", "copy", "--json"]).stdout)["problem_count"] == 0, "problems")
 
 
+def store_examples():
+    """The examples of docs/store.md run as they stand, and give what they say."""
+    text = (Path(__file__).parents[2] / "docs" / "store.md").read_text()
+    example = text[text.index("## Commands"):].split("```")[1]
+    expect(example.count("grove store") == 9, f"nine commands expected:\n{example}")
+    done = subprocess.run(["sh", "-e", "-c", example], capture_output=True, text=True, timeout=100, check=False)
+    expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
+    for name in ("backup", "other", "old", "shuffled"):
+        found = json.loads(grove(["store", "check", name, "--json"]).stdout)
+        expect(found["problem_count"] == 0 and found["arrays"] == (2 if name == "shuffled" else 3), found)
+    expect(Path("slice.npy").stat().st_size == 128 + 16 * 16 * 3 * 4, "slice.npy")
+    elements = [grove(["store", "cat", f"{name}/target", "3,:,4,:,2", "all=true"]).stdout for name in ("flows", "backup", "other", "old")]
+    expect(len(set(elements)) == 1 and len(elements[0]) > 1000, elements)
+
+
 def killed_rank():
     """A rank that dies takes the job with it at once; the checkpoint before goes on."""
     grove(SIMULATE)
@@ -296,7 +311,7 @@ def learns():
     print(metrics)
 
 
-SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt)}
+SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, store_examples)}
 
 
 def main():
