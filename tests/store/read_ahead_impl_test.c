@@ -232,6 +232,48 @@ static void test_first_error_ends_it(void **state)
     }
 }
 
+/* rows and regions of two arrays; every allocation fails once in turn */
+static grv_status plan_without_memory(void)
+{
+    static int32_t out[N * ROW], rows_out[5 * ROW];
+    const int64_t rows[] = {7, 3, 3, 40, 4};
+    grv_status status = GRV_OK;
+    grv_store *store = NULL;
+    grv_array *sharded = NULL, *plain = NULL;
+    grv_read_plan *plan = NULL;
+    GRV_TRY_GOTO(grv_store_open(in_folder("store"), NULL, &store));
+    GRV_TRY_GOTO(grv_array_open(store, "sharded", &sharded));
+    GRV_TRY_GOTO(grv_array_open(store, "plain", &plain));
+    const grv_read_request requests[] = {{sharded, zero, shape, rows, 5, rows_out, NULL},
+                                         {plain, zero, shape, NULL, 0, out, NULL}};
+    GRV_TRY_GOTO(grv_read_plan_create(requests, 2, NULL, &plan));
+    GRV_TRY_GOTO(grv_read_plan_run(plan));
+    check_values(out, 0, N * ROW);
+    for (int i = 0; i < 5; i++) check_values(rows_out + i * ROW, rows[i] * ROW, ROW);
+done:
+    grvi_alloc_fail_after(-1);
+    grv_read_plan_destroy(&plan);
+    grv_array_close(&sharded);
+    grv_array_close(&plain);
+    grv_store_close(&store);
+    return status;
+}
+
+static void test_out_of_memory(void **state)
+{
+    const int64_t held = grv_memory_get().bytes;
+    int64_t countdown = 0;
+    grv_status status = GRV_E_NOMEM;
+    (void)state;
+    for (; status != GRV_OK; countdown++) {
+        grvi_alloc_fail_after(countdown);
+        status = plan_without_memory();
+        assert_true(status == GRV_OK || status == GRV_E_NOMEM);
+        assert_int_equal(grv_memory_get().bytes, held);
+    }
+    assert_true(countdown > 20);
+}
+
 /* ---- the reader ---- */
 
 /* Items of a reader: row `item` of an array; ROW values. */
@@ -457,6 +499,7 @@ int main(void)
                                        cmocka_unit_test(test_more_threads_wait_than_decode),
                                        cmocka_unit_test(test_cancel),
                                        cmocka_unit_test(test_first_error_ends_it),
+                                       cmocka_unit_test(test_out_of_memory),
                                        cmocka_unit_test(test_prefetch_hides_reading),
                                        cmocka_unit_test(test_items_arrive_in_order),
                                        cmocka_unit_test(test_memory_is_bounded),
