@@ -170,6 +170,7 @@ def store_interrupt():
         _, errors = process.communicate(timeout=30)
         expect(process.returncode == 1 and "stopped after" in errors and "run it again to go on" in errors, errors)
         expect(not Path("copy/u/zarr.json").exists(), "half an array is seen")
+        one_line(grove(["store", "cat", "copy/u"], exit_code=1), "copy/u is an unfinished copy")
     one_line(grove(["store", "convert", "big", "copy", "compressor=zstd"], exit_code=1), "is of another copy: its codecs")
     result = json.loads(grove([*convert, "--json"]).stdout)
     expect(0 < result["bytes_skipped"] < result["bytes"] == count * len(chunk), result)
