@@ -41,7 +41,7 @@ file(STRINGS ${BLOSC_INCLUDE_DIR}/blosc.h blosc_version_line REGEX "define BLOSC
 if(blosc_version_line MATCHES "\"([0-9.]+)")
   set(BLOSC_VERSION ${CMAKE_MATCH_1})
 endif()
-set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"bzip2\", \"${BZIP2_VERSION}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, \
+set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"bzip2\", \"${BZIP2_VERSION_STRING}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, \
     {\"libcurl\", \"${CURL_VERSION}\"}, {\"liblz4\", \"${LZ4_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
     {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, \
     {\"zlib\", \"${ZLIB_VERSION_STRING}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")

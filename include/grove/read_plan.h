@@ -22,26 +22,32 @@ typedef struct grv_read_request {
     grv_array *array;     /**< borrowed; must stay open as long as the plan lives */
     const int64_t *start; /**< [rank] first element along each axis; copied */
     const int64_t *count; /**< [rank] number of elements along each axis, may be 0; copied */
-    const int64_t *rows;  /**< [n_rows] numbers along axis 0, in any order, repeats allowed; they take
+    const int64_t
+        *rows;      /**< [n_rows] numbers along axis 0, in any order, repeats allowed; they take
                                the place of start[0] and count[0], which are not looked at. Copied. NULL: no list */
-    int64_t n_rows;       /**< length of rows, may be 0 */
-    void *out;            /**< elements of the array's type in the machine's byte order; row i of a list goes to place i
+    int64_t n_rows; /**< length of rows, may be 0 */
+    void *
+        out; /**< elements of the array's type in the machine's byte order; row i of a list goes to place i
                                along axis 0. Borrowed until the plan has run; requests must not overlap in it */
-    const int64_t *strides; /**< [rank] distance between neighbours along each axis of out, in elements; copied.
+    const int64_t *
+        strides; /**< [rank] distance between neighbours along each axis of out, in elements; copied.
                                NULL: dense, last axis fastest */
 } grv_read_request;
 
 /** How a plan runs. */
 typedef struct grv_read_plan_params {
     int n_threads; /**< threads that decode at a time; 0 (default): as the first request's store says */
-    int n_io;      /**< threads beside those, so that n_threads + n_io may wait for the back end at a time: for slow
+    int n_io; /**< threads beside those, so that n_threads + n_io may wait for the back end at a time: for slow
                         stores; -1 (default): as the first request's store says */
-    int64_t gap_bytes;    /**< ranges with at most so much between them are read as one; -1 (default): as suits the first
+    int64_t
+        gap_bytes; /**< ranges with at most so much between them are read as one; -1 (default): as suits the first
                                request's back end, 4096 for files */
-    int64_t run_bytes;    /**< joined ranges get no longer than this; 0 (default): as suits the back end, 2 MiB for files */
-    int64_t memory_bytes; /**< most working memory of all threads together (encoded bytes, decoded chunks on their way);
+    int64_t
+        run_bytes; /**< joined ranges get no longer than this; 0 (default): as suits the back end, 2 MiB for files */
+    int64_t
+        memory_bytes; /**< most working memory of all threads together (encoded bytes, decoded chunks on their way);
                                fewer threads run where it is short, at least one. Default 256 MiB */
-    int max_open;         /**< most stored objects that are open at a time. Default 64 */
+    int max_open; /**< most stored objects that are open at a time. Default 64 */
 } grv_read_plan_params;
 
 /** The defaults above. */
@@ -83,11 +89,11 @@ GRV_API void grv_read_plan_cancel(grv_read_plan *plan);
 /** What a plan is, and what its last run did. */
 typedef struct grv_read_plan_info {
     int64_t n_requests;
-    int64_t n_objects;     /**< different stored objects that the requests touch */
-    int64_t bytes_wanted;  /**< that a run delivers */
-    int64_t n_chunks;      /**< last run: chunks (inner chunks of shards) that were decoded */
-    int64_t n_reads;       /**< last run: range reads of chunk data (shard indices are not counted) */
-    int64_t bytes_read;    /**< last run: by those */
+    int64_t n_objects;    /**< different stored objects that the requests touch */
+    int64_t bytes_wanted; /**< that a run delivers */
+    int64_t n_chunks;     /**< last run: chunks (inner chunks of shards) that were decoded */
+    int64_t n_reads;    /**< last run: range reads of chunk data (shard indices are not counted) */
+    int64_t bytes_read; /**< last run: by those */
     int64_t bytes_decoded; /**< last run: produced by decoding */
     int n_threads;         /**< that run it, those that wait for the back end included */
 } grv_read_plan_info;

@@ -44,9 +44,10 @@ typedef struct grv_reader_source {
 
 /** How far ahead a reader goes. */
 typedef struct grv_reader_params {
-    int n_ahead;   /**< items that are ready or being filled beside the one that the consumer has, >= 1. Default 2 */
+    int n_ahead; /**< items that are ready or being filled beside the one that the consumer has, >= 1. Default 2 */
     int n_threads; /**< items that are filled at a time, 1 to n_ahead. Default 1 */
-    int64_t max_bytes; /**< most bytes of items in slots, the consumer's included; an item that is larger is filled when it is
+    int64_t
+        max_bytes; /**< most bytes of items in slots, the consumer's included; an item that is larger is filled when it is
                             alone. Default INT64_MAX */
 } grv_reader_params;
 

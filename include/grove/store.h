@@ -95,8 +95,8 @@ typedef struct grv_store_counters {
     int64_t objects_opened; /**< stored objects opened for reading */
     int64_t read_calls;     /**< range reads issued to the back end */
     int64_t bytes_written;  /**< published as stored objects */
-    int64_t requests; /**< sent to a server, repetitions included; 0 for stores in files */
-    int64_t retries;  /**< repetitions among them */
+    int64_t requests;       /**< sent to a server, repetitions included; 0 for stores in files */
+    int64_t retries;        /**< repetitions among them */
 } grv_store_counters;
 
 /** An opened store. */
@@ -174,6 +174,12 @@ GRV_API grv_status grv_attributes_get(grv_store *store, const char *path,
  * @param attributes  a JSON object as text */
 GRV_API grv_status grv_attributes_set(grv_store *store, const char *path,
                                       const char *attributes) GRV_MUST_CHECK;
+
+/** Copies all metadata below a group into one document of the group (version 2: `.zmetadata`), for readers that cannot list, such
+ * as those through HTTP. It is dropped when a group, an array or attributes below are written through this library.
+ * One writer at a time. Not collective.
+ * @errors GRV_E_NOT_FOUND if there is no group at the path, GRV_E_FORMAT if a node below cannot be read */
+GRV_API grv_status grv_store_consolidate(grv_store *store, const char *path) GRV_MUST_CHECK;
 
 /** Publishes a small object of the caller's own, such as a log beside an array's chunks. Zarr readers do not see objects
  * below an array. Not collective.

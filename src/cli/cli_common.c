@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "core/alloc.h"
 #include "core/fs.h"
+#include "core/text.h"
 #include "grove/core.h"
 
 static const grv_option_table no_options = {NULL, 0};
@@ -50,7 +51,8 @@ static grv_status print_help(const grvc_session *s)
     (void)printf("\noptions:\n");
     if (s->table->n > 0)
         (void)printf(
-            "  --config FILE  read keys from this YAML file; may be repeated, later files win\n");
+            "  --config FILE  read keys from this YAML file; may be repeated, later files win\n"
+            "  --KEY=VALUE    the same as KEY=VALUE; --KEY the same as KEY=true\n");
     (void)printf("  --json         print results as JSON\n"
                  "  -v, --verbose  more messages, and traces of errors\n"
                  "  -q, --quiet    warnings and errors only\n"
@@ -78,6 +80,26 @@ static bool is_either(const char *argument, const char *a, const char *b)
     return strcmp(argument, a) == 0 || strcmp(argument, b) == 0;
 }
 
+/* Is this option a key of the command: "--KEY=VALUE", or "--KEY" for a key that is true or false? */
+static bool is_key(const grvc_session *s, const char *argument)
+{
+    const char *const key = argument + 2;
+    const size_t n = strcspn(key, "=");
+    if (strncmp(argument, "--", 2) != 0) return false;
+    for (int i = 0; i < s->table->n; i++) {
+        const grv_option *const option = &s->table->options[i];
+        if (strlen(option->key) == n && strncmp(option->key, key, n) == 0)
+            return key[n] == '=' || option->type == GRV_OPTION_BOOL;
+    }
+    return false;
+}
+
+/* A negative number, as a slice begins with: no option has such a name. */
+static bool is_number(const char *argument)
+{
+    return argument[0] == '-' && argument[1] >= '0' && argument[1] <= '9';
+}
+
 /* Options and words; loads configuration files as it meets them and collects overrides for after. */
 static grv_status read_arguments(grvc_session *s, int argc, char **argv, const char **overrides,
                                  int *n_overrides)
@@ -90,7 +112,7 @@ static grv_status read_arguments(grvc_session *s, int argc, char **argv, const c
             GRV_TRY(take_value("--config", argc, argv, &i, &path));
         if (path != NULL)
             GRV_TRY(grv_config_load(s->table, s->params, path));
-        else if (only_words || argument[0] != '-') {
+        else if (only_words || argument[0] != '-' || is_number(argument)) {
             if (!only_words && s->table->n > 0 && strchr(argument, '=') != NULL)
                 overrides[(*n_overrides)++] = argument;
             else
@@ -103,6 +125,8 @@ static grv_status read_arguments(grvc_session *s, int argc, char **argv, const c
             s->verbose = true;
         else if (is_either(argument, "-q", "--quiet"))
             s->quiet = true;
+        else if (is_key(s, argument))
+            overrides[(*n_overrides)++] = argument + 2;
         else
             GRV_FAIL(GRV_E_ARG, "unknown option '%.80s'; --help lists all", argument);
     }
@@ -138,6 +162,18 @@ grv_status grvc_set_rank(grvc_session *session, int rank)
     return grv_log_create(&params, &session->log);
 }
 
+/* "key=value", or a key alone that becomes true. */
+static grv_status apply_override(const grvc_session *s, const char *override)
+{
+    grvi_text text = {0};
+    if (strchr(override, '=') != NULL) return grv_config_set(s->table, s->params, override);
+    grvi_text_printf(&text, "%s=true", override);
+    grv_status status = grvi_text_status(&text);
+    if (status == GRV_OK) status = grv_config_set(s->table, s->params, text.data);
+    grvi_text_fini(&text);
+    return status;
+}
+
 static grv_status begin(grvc_session *s, int argc, char **argv)
 {
     grv_status status = GRV_OK;
@@ -148,7 +184,7 @@ static grv_status begin(grvc_session *s, int argc, char **argv)
     GRV_TRY_GOTO(grv_config_defaults(s->table, s->params));
     GRV_TRY_GOTO(read_arguments(s, argc, argv, overrides, &n_overrides));
     for (int i = 0; i < n_overrides; i++)
-        GRV_TRY_GOTO(grv_config_set(s->table, s->params, overrides[i]));
+        GRV_TRY_GOTO(apply_override(s, overrides[i]));
     GRV_TRY_GOTO(check_words(s));
     GRV_TRY_GOTO(grv_config_require(s->table, s->params));
     GRV_TRY_GOTO(grvc_set_rank(s, s->rank));

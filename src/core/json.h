@@ -23,6 +23,8 @@ typedef enum grvi_json_kind {
 
 /* Parses n bytes; what = where they are from, for messages, which carry the byte offset. Free the root with grvi_json_free. */
 grv_status grvi_json_parse(const char *bytes, int64_t n, const char *what, grvi_json **root) GRV_MUST_CHECK;
+/* Refuses a text (that grvi_json_parse takes) in which an object has one key twice: readers do not agree on what it means. */
+grv_status grvi_json_check_keys(const char *bytes, int64_t n, const char *what) GRV_MUST_CHECK;
 void grvi_json_free(grvi_json *root);
 
 /* NULL is GRVI_JSON_NULL. */

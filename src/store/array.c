@@ -68,20 +68,42 @@ done:
     return status;
 }
 
+/* What is to be stored for a description, and the array as the reader will understand it. */
+static grv_status make_array(grv_store *store, const char *path, const grv_array_desc *desc,
+                             grvi_node_text *node, grv_array **array)
+{
+    grv_status status = GRV_OK;
+    grvi_text text = {0};
+    grvi_json *document = NULL;
+    GRV_TRY_GOTO(grvi_metadata_make_array(desc, &text));
+    GRV_TRY_GOTO(grvi_node_text_make(GRV_NODE_ARRAY, &text, path, node));
+    GRV_TRY_GOTO(grvi_node_text_read(node, path, &document));
+    GRV_TRY_GOTO(array_from_document(store, path, document, array));
+done:
+    grvi_json_free(document);
+    grvi_text_fini(&text);
+    return status;
+}
+
+grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
+                              grv_array **out)
+{
+    grvi_node_text node = {0};
+    *out = NULL;
+    const grv_status status = make_array(store, path, desc, &node, out);
+    grvi_node_text_fini(&node);
+    return status;
+}
+
 grv_status grv_array_create(grv_store *store, const char *path, const grv_array_desc *desc,
                             grv_array **out)
 {
     grv_status status = GRV_OK;
-    grvi_text text = {0};
     grvi_node_text node = {0};
-    grvi_json *document = NULL;
     grv_array *array = NULL;
     if (out != NULL) *out = NULL;
     /* what is written is what the reader understands: the new document is resolved before it is published */
-    GRV_TRY_GOTO(grvi_metadata_make_array(desc, &text));
-    GRV_TRY_GOTO(grvi_node_text_make(GRV_NODE_ARRAY, &text, path, &node));
-    GRV_TRY_GOTO(grvi_node_text_read(&node, path, &document));
-    GRV_TRY_GOTO(array_from_document(store, path, document, &array));
+    GRV_TRY_GOTO(make_array(store, path, desc, &node, &array));
     GRV_TRY_GOTO(grvi_store_publish_node(store, path, &node));
     if (out != NULL) {
         *out = array;
@@ -89,9 +111,7 @@ grv_status grv_array_create(grv_store *store, const char *path, const grv_array_
     }
 done:
     grv_array_close(&array);
-    grvi_json_free(document);
     grvi_node_text_fini(&node);
-    grvi_text_fini(&text);
     return status;
 }
 
@@ -100,7 +120,7 @@ grv_status grv_array_open(grv_store *store, const char *path, grv_array **out)
     grvi_json *document = NULL;
     grv_node_kind kind = GRV_NODE_NONE;
     *out = NULL;
-    GRV_TRY(grvi_metadata_load(store->kv, path, &document, &kind));
+    GRV_TRY(grvi_store_load(store, path, &document, &kind));
     GRV_CHECK(kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
               "no array '%s' (neither zarr.json nor .zarray)", path[0] != '\0' ? path : "/");
     grv_status status = GRV_OK;

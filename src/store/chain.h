@@ -2,7 +2,7 @@
  *   elements -> (transpose) -> (filter ...) -> bytes | sharding_indexed -> byte codec -> byte codec ... -> stored bytes
  * Transposition costs nothing: regions and strides are permuted instead of data. Filters change the elements of a dense chunk
  * and their type. A sharding codec holds the chain of its
- * inner chunks, so chains nest. Everything here works on memory; reading parts of a shard from its file is array_read.c's. */
+ * inner chunks, so chains nest. Everything here works on memory; reading parts of a chunk or shard from its file is the read plan's. */
 #ifndef GRVI_STORE_CHAIN_H
 #define GRVI_STORE_CHAIN_H
 
@@ -74,6 +74,12 @@ static inline bool grvi_chain_is_plain_shard(const grvi_chain *chain)
     return chain->sharding != NULL && chain->n_codecs == 0;
 }
 
+/* Is a chunk nothing but its elements, so that any part of it can be read by itself? */
+static inline bool grvi_chain_is_raw(const grvi_chain *chain)
+{
+    return chain->sharding == NULL && chain->n_codecs == 0 && chain->n_filters == 0;
+}
+
 /* out[i] = in[order[i]] */
 void grvi_chain_permute(const grvi_chain *chain, const int64_t *in, int64_t *out);
 /* The box in stored axes, and the strides along them. */
@@ -85,9 +91,6 @@ void grvi_chain_permute_box(const grvi_chain *chain, const grvi_box *box, const 
 grv_status grvi_chain_decode(const grvi_chain *chain, grvi_scratch *scratch, int depth,
                              const uint8_t *in, int64_t n_in, const grvi_box *box, uint8_t *out,
                              const int64_t *strides) GRV_MUST_CHECK;
-
-/* Are the encoded bytes of this part exactly what decoding puts into memory of these strides, so that a read can go there? */
-bool grvi_chain_is_raw(const grvi_chain *chain, const grvi_box *box, const int64_t *strides);
 
 /* What grvi_chain_encode encodes. */
 typedef struct grvi_encode_input {

@@ -57,15 +57,6 @@ static bool is_straight(const grvi_chain *chain, const grvi_box *stored_box,
            grvi_is_dense(chain->rank, chain->stored_shape, chain->item_bytes, stored_strides);
 }
 
-bool grvi_chain_is_raw(const grvi_chain *chain, const grvi_box *box, const int64_t *strides)
-{
-    grvi_box stored_box;
-    int64_t stored_strides[GRVI_MAX_RANK];
-    grvi_chain_permute_box(chain, box, strides, &stored_box, stored_strides);
-    return chain->sharding == NULL && chain->n_codecs == 0 &&
-           is_straight(chain, &stored_box, stored_strides);
-}
-
 /* Undoes byte order and filters of a whole chunk; *data: filtered before, in a stage of the scratch afterwards. */
 static grv_status undo_filters(const grvi_chain *chain, grvi_scratch *scratch, int depth,
                                const uint8_t **data)

@@ -62,6 +62,9 @@ typedef struct grvi_kv_class {
     grv_status (*lock)(grvi_kv *kv, const char *prefix, int64_t number, grvi_lock *lock);
     /* of one that is not held: does nothing */
     void (*unlock)(grvi_kv *kv, grvi_lock *lock);
+    /* names directly below a prefix that `list` hides: what writers put aside, and left if they were killed. NULL: there are none */
+    grv_status (*list_partial)(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
+                               void *argument);
 } grvi_kv_class;
 
 struct grvi_kv {

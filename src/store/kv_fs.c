@@ -114,7 +114,13 @@ static grv_status fs_remove(grvi_kv *kv, const char *key)
     return GRV_OK;
 }
 
-static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit, void *argument)
+static bool is_partial(const char *name)
+{
+    return strstr(name, ".partial") != NULL;
+}
+
+static grv_status list_folder(grvi_kv *kv, const char *prefix, bool partial, grvi_kv_visit *visit,
+                              void *argument)
 {
     grv_status status = GRV_OK;
     char path[PATH_BYTES];
@@ -125,12 +131,23 @@ static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
     for (const struct dirent *entry = readdir(folder); entry != NULL && status == GRV_OK;
          entry = readdir(folder)) {
         struct stat info;
-        if (entry->d_name[0] == '.' || strstr(entry->d_name, ".partial") != NULL) continue;
+        if (entry->d_name[0] == '.' || is_partial(entry->d_name) != partial) continue;
         if (fstatat(dirfd(folder), entry->d_name, &info, 0) != 0) continue; /* removed meanwhile */
         status = visit(argument, entry->d_name, S_ISDIR(info.st_mode));
     }
     (void)closedir(folder);
     return status;
+}
+
+static grv_status fs_list(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit, void *argument)
+{
+    return list_folder(kv, prefix, false, visit, argument);
+}
+
+static grv_status fs_list_partial(grvi_kv *kv, const char *prefix, grvi_kv_visit *visit,
+                                  void *argument)
+{
+    return list_folder(kv, prefix, true, visit, argument);
 }
 
 static grv_status fs_commit(grvi_kv *kv)
@@ -155,6 +172,8 @@ static grv_status fs_lock(grvi_kv *kv, const char *prefix, int64_t number, grvi_
     GRV_TRY(path_of((kv_fs *)kv, prefix, path));
     GRV_CHECK(strlen(path) + sizeof lock_name + 1 <= PATH_BYTES, GRV_E_ARG,
               "path of '%s' is longer than %d bytes", prefix, PATH_BYTES - 1);
+    /* the first object of an array may be written before anything else of it */
+    if (!grvi_fs_is_directory(path)) GRV_TRY(grvi_fs_make_directory(path));
     (void)snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", lock_name);
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     GRV_CHECK(fd >= 0, GRV_E_IO, "open %s: %s", path, strerror(errno));
@@ -193,6 +212,7 @@ static const grvi_kv_class fs_class = {.name = "a folder",
                                        .put = fs_put,
                                        .remove = fs_remove,
                                        .list = fs_list,
+                                       .list_partial = fs_list_partial,
                                        .commit = fs_commit,
                                        .destroy = fs_destroy,
                                        .lock = fs_lock,

@@ -15,7 +15,7 @@ grv_status grvi_metadata_key(const char *path, const char *name, grvi_text *key)
     return grvi_text_status(key);
 }
 
-static grv_status kind_of(const grvi_json *document, const char *path, grv_node_kind *kind)
+grv_status grvi_metadata_kind(const grvi_json *document, const char *path, grv_node_kind *kind)
 {
     int64_t version = 0;
     GRV_CHECK(grvi_json_kind_of(document) == GRVI_JSON_OBJECT, GRV_E_FORMAT,
@@ -31,8 +31,8 @@ static grv_status kind_of(const grvi_json *document, const char *path, grv_node_
     return GRV_OK;
 }
 
-/* The JSON under a path's name; NULL if there is none. */
-static grv_status load_json(grvi_kv *kv, const char *path, const char *name, grvi_json **json)
+grv_status grvi_metadata_load_json(grvi_kv *kv, const char *path, const char *name,
+                                   grvi_json **json)
 {
     grv_status status = GRV_OK;
     grvi_text key = {0};
@@ -41,8 +41,14 @@ static grv_status load_json(grvi_kv *kv, const char *path, const char *name, grv
     *json = NULL;
     GRV_TRY_GOTO(grvi_metadata_key(path, name, &key));
     GRV_TRY_GOTO(grvi_kv_get(kv, key.data, max_document_bytes, &text, &n));
-    if (text != NULL) GRV_TRY_GOTO(grvi_json_parse(text, n, key.data, json));
+    if (text == NULL) goto done;
+    GRV_TRY_GOTO(grvi_json_parse(text, n, key.data, json));
+    GRV_TRY_GOTO(grvi_json_check_keys(text, n, key.data));
 done:
+    if (status != GRV_OK) {
+        grvi_json_free(*json);
+        *json = NULL;
+    }
     grv_free(text);
     grvi_text_fini(&key);
     return status;
@@ -55,16 +61,16 @@ static grv_status load_v2(grvi_kv *kv, const char *path, grvi_json **document, g
     grvi_json *node = NULL, *attributes = NULL;
     const char *const what = path[0] != '\0' ? path : "/";
     *kind = GRV_NODE_ARRAY;
-    GRV_TRY_GOTO(load_json(kv, path, ".zarray", &node));
+    GRV_TRY_GOTO(grvi_metadata_load_json(kv, path, ".zarray", &node));
     if (node == NULL) {
         *kind = GRV_NODE_GROUP;
-        GRV_TRY_GOTO(load_json(kv, path, ".zgroup", &node));
+        GRV_TRY_GOTO(grvi_metadata_load_json(kv, path, ".zgroup", &node));
     }
     if (node == NULL) {
         *kind = GRV_NODE_NONE;
         goto done;
     }
-    GRV_TRY_GOTO(load_json(kv, path, ".zattrs", &attributes));
+    GRV_TRY_GOTO(grvi_metadata_load_json(kv, path, ".zattrs", &attributes));
     GRV_TRY_GOTO(grvi_v2_read_node(*kind, node, attributes, what, document));
 done:
     grvi_json_free(attributes);
@@ -79,9 +85,9 @@ grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **documen
     *document = NULL;
     *kind = GRV_NODE_NONE;
     if (path[0] != '\0') GRV_TRY(grvi_kv_check_key(path));
-    GRV_TRY_GOTO(load_json(kv, path, "zarr.json", document));
+    GRV_TRY_GOTO(grvi_metadata_load_json(kv, path, "zarr.json", document));
     if (*document != NULL)
-        GRV_TRY_GOTO(kind_of(*document, path, kind));
+        GRV_TRY_GOTO(grvi_metadata_kind(*document, path, kind));
     else
         GRV_TRY_GOTO(load_v2(kv, path, document, kind));
 done:

@@ -32,6 +32,12 @@ typedef struct grvi_node_text {
 /* Key of a document: path/name */
 grv_status grvi_metadata_key(const char *path, const char *name, grvi_text *key) GRV_MUST_CHECK;
 
+/* The JSON under the key path/name; *json = NULL (and GRV_OK) if there is none. Free with grvi_json_free. */
+grv_status grvi_metadata_load_json(grvi_kv *kv, const char *path, const char *name,
+                                   grvi_json **json) GRV_MUST_CHECK;
+/* Checks that this is a document of version 3, and tells what of. */
+grv_status grvi_metadata_kind(const grvi_json *document, const char *path,
+                              grv_node_kind *kind) GRV_MUST_CHECK;
 /* Reads the document of the node at a path; *document = NULL (and GRV_OK) if there is none. Free with grvi_json_free. */
 grv_status grvi_metadata_load(grvi_kv *kv, const char *path, grvi_json **document,
                               grv_node_kind *kind) GRV_MUST_CHECK;
@@ -59,6 +65,9 @@ void grvi_node_text_fini(grvi_node_text *node);
 /* A `zarr.json` with its attributes replaced (attributes != NULL) or its consolidated copy dropped (NULL); all else is kept. */
 grv_status grvi_metadata_change(const grvi_json *document, const char *attributes,
                                 grvi_text *out) GRV_MUST_CHECK;
+/* The same with a consolidated copy, which is JSON text. */
+grv_status grvi_metadata_consolidate(const grvi_json *document, const char *consolidated,
+                                     grvi_text *out) GRV_MUST_CHECK;
 /* Is this text a JSON object? */
 grv_status grvi_metadata_check_attributes(const char *attributes) GRV_MUST_CHECK;
 

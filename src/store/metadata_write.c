@@ -257,15 +257,31 @@ static grv_status copy_member(void *argument, const char *key, grvi_json *value)
     return GRV_OK;
 }
 
+/* The document up to its last member; the caller goes on, and ends it. */
+static grv_status copy_document(const grvi_json *document, member_copy *copy)
+{
+    grvi_json_begin_object(&copy->w);
+    const grv_status status = grvi_json_for_each(document, copy_member, copy);
+    grvi_text_fini(&copy->value);
+    return status;
+}
+
 grv_status grvi_metadata_change(const grvi_json *document, const char *attributes, grvi_text *out)
 {
     member_copy copy = {.w = {.out = out, .pretty = true},
                         .replace_attributes = attributes != NULL};
-    grvi_json_begin_object(&copy.w);
-    grv_status status = grvi_json_for_each(document, copy_member, &copy);
-    grvi_text_fini(&copy.value);
-    if (status == GRV_OK) status = end_document(&copy.w, attributes);
-    return status;
+    GRV_TRY(copy_document(document, &copy));
+    return end_document(&copy.w, attributes);
+}
+
+grv_status grvi_metadata_consolidate(const grvi_json *document, const char *consolidated,
+                                     grvi_text *out)
+{
+    member_copy copy = {.w = {.out = out, .pretty = true}};
+    GRV_TRY(copy_document(document, &copy));
+    grvi_json_key(&copy.w, "consolidated_metadata");
+    grvi_json_raw(&copy.w, consolidated);
+    return end_document(&copy.w, NULL);
 }
 
 grv_status grvi_node_text_make(grv_node_kind kind, const grvi_text *document, const char *what,

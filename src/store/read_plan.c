@@ -230,14 +230,14 @@ static void set_threads(grv_read_plan *plan)
 {
     const grv_read_plan_params *const params = &plan->params;
     const grv_store_params *const defaults = &plan->store->params;
-    const int n_threads = (int)grvi_max_i64(1, params->n_threads > 0 ? params->n_threads
-                                                                     : defaults->n_threads);
+    const int n_threads =
+        (int)grvi_max_i64(1, params->n_threads > 0 ? params->n_threads : defaults->n_threads);
     const int n_io =
         (int)first_given(0, params->n_io, defaults->n_io, plan->store->kv->class->n_io);
     const int64_t fit =
         grvi_max_i64(1, params->memory_bytes / (plan->run_bytes + scratch_bytes(plan)));
-    plan->n_workers = (int)grvi_min_i64(
-        grvi_min_i64((int64_t)n_threads + n_io, GRVI_MAX_WORKERS), fit);
+    plan->n_workers =
+        (int)grvi_min_i64(grvi_min_i64((int64_t)n_threads + n_io, GRVI_MAX_WORKERS), fit);
     plan->has_gate = plan->n_workers > n_threads;
     plan->info.n_threads = plan->n_workers;
     grvi_gate_set(&plan->gate, n_threads);
@@ -326,9 +326,9 @@ grv_read_plan_info grv_read_plan_get_info(const grv_read_plan *plan)
 void grv_read_plan_destroy(grv_read_plan **plan)
 {
     if (plan == NULL || *plan == NULL) return;
-    grvi_buffer *const lists[] = {&(*plan)->arrays,  &(*plan)->requests, &(*plan)->parts,
-                                  &(*plan)->uses,    &(*plan)->objects,  &(*plan)->pieces,
-                                  &(*plan)->runs,    &(*plan)->rows};
+    grvi_buffer *const lists[] = {&(*plan)->arrays, &(*plan)->requests, &(*plan)->parts,
+                                  &(*plan)->uses,   &(*plan)->objects,  &(*plan)->pieces,
+                                  &(*plan)->runs,   &(*plan)->rows};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) grvi_buffer_fini(lists[i]);
     grvi_gate_fini(&(*plan)->gate);
     grv_free(*plan);

@@ -38,7 +38,8 @@ typedef struct grvi_plan_object {
     int64_t first_use, n_uses;
     grvi_object object;
     grvi_shard_index *index; /* of an opened shard */
-    bool opens_early;        /* shards and raw chunks: before pieces are made; others where they are read */
+    bool
+        opens_early; /* shards and raw chunks: before pieces are made; others where they are read */
     bool is_open;
 } grvi_plan_object;
 
@@ -47,7 +48,8 @@ enum { GRVI_WHOLE_OBJECT = -1, GRVI_FILL = -1 };
 /* What one use wants of one chunk, or a part of that. */
 typedef struct grvi_plan_piece {
     int64_t object; /* in the wave */
-    int64_t offset; /* of its bytes in the object; GRVI_FILL: there are none, the fill value is wanted */
+    int64_t
+        offset; /* of its bytes in the object; GRVI_FILL: there are none, the fill value is wanted */
     int64_t n_bytes;
     int64_t cell; /* number of the inner chunk, or GRVI_WHOLE_OBJECT */
     int64_t use;
@@ -64,7 +66,7 @@ typedef struct grvi_plan_run {
 struct grv_read_plan {
     grv_read_plan_params params;  /* as given */
     int64_t gap_bytes, run_bytes; /* what they come to */
-    grv_store *store; /* of the first request: its threads do the work */
+    grv_store *store;             /* of the first request: its threads do the work */
     int n_workers;
     bool has_gate; /* more threads wait for the back end than may decode */
     grvi_gate gate;
@@ -125,12 +127,6 @@ void grvi_plan_cell_target(const grvi_plan_target *shard, const int64_t *cell,
                            grvi_plan_target *target);
 /* Box and strides into the order in which the chain stores axes. */
 void grvi_plan_to_stored(grvi_plan_target *target);
-
-/* Is a chunk of this chain nothing but its elements, so that any part of it can be read by itself? */
-static inline bool grvi_plan_is_raw(const grvi_chain *chain)
-{
-    return chain->sharding == NULL && chain->n_codecs == 0 && chain->n_filters == 0;
-}
 
 /* A target of a raw chunk, cut into slices whose bytes are read in one go: along one axis, at most `step` at a time. */
 typedef struct grvi_plan_slicing {

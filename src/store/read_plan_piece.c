@@ -75,6 +75,9 @@ void grvi_plan_to_stored(grvi_plan_target *target)
 {
     grvi_box box;
     int64_t strides[GRVI_MAX_RANK];
+    int axis = 0;
+    while (axis < target->chain->rank && target->chain->order[axis] == axis) axis++;
+    if (axis == target->chain->rank) return;
     grvi_chain_permute_box(target->chain, &target->box, target->strides, &box, strides);
     for (int i = 0; i < target->chain->rank; i++) {
         target->box.start[i] = box.start[i];
@@ -127,7 +130,8 @@ void grvi_plan_slices(const grv_read_plan *plan, const grvi_plan_target *target,
         const int64_t whole = (count[axis] - 1) * stride[axis] + span;
         slicing->axis = axis;
         slicing->step = count[axis];
-        if (!is_joined) slicing->step = 1;
+        if (!is_joined)
+            slicing->step = 1;
         else if (whole > plan->run_bytes)
             slicing->step = grvi_max_i64(1, (plan->run_bytes - span) / stride[axis] + 1);
         if (slicing->step < count[axis] || axis == 0) break;
@@ -305,8 +309,8 @@ static void end_decoding(grv_read_plan *plan)
     if (plan->has_gate) grvi_gate_leave(&plan->gate);
 }
 
-static grv_status read_whole(grv_read_plan *plan, grvi_plan_object *object, const grvi_plan_run *run,
-                             grvi_scratch *scratch)
+static grv_status read_whole(grv_read_plan *plan, grvi_plan_object *object,
+                             const grvi_plan_run *run, grvi_scratch *scratch)
 {
     const grvi_chain *const chain = object->array->metadata.chain;
     const int64_t most = chain->limit[chain->n_codecs], n_bytes = object->object.n_bytes;
@@ -356,8 +360,8 @@ static grv_status try_direct(grv_read_plan *plan, const grvi_plan_object *object
 {
     grvi_plan_target slice;
     piece_slice(plan, piece, &slice);
-    *done = is_straight(&slice, piece->n_bytes) && (piece->n_bytes < aligned_least_bytes ||
-                                                    is_fast_copy(slice.out, piece->offset));
+    *done = is_straight(&slice, piece->n_bytes) &&
+            (piece->n_bytes < aligned_least_bytes || is_fast_copy(slice.out, piece->offset));
     if (!*done) return GRV_OK;
     scratch->bytes_decoded += piece->n_bytes;
     (void)atomic_fetch_add(&plan->n_chunks, 1);
@@ -392,7 +396,7 @@ static grv_status do_ranges(grv_read_plan *plan, const grvi_plan_run *run, grvi_
     const grvi_plan_piece *const piece = &grvi_plan_pieces(plan)[run->first_piece];
     const grvi_plan_object *const object = &grvi_plan_objects(plan)[piece->object];
     const grvi_chain *const chain = object->array->metadata.chain;
-    const bool is_raw = grvi_plan_is_raw(object->index != NULL ? chain->sharding->inner : chain);
+    const bool is_raw = grvi_chain_is_raw(object->index != NULL ? chain->sharding->inner : chain);
     /* as far into a cache line as in the file: see is_fast_copy */
     const int64_t shift = run->offset % LINE_BYTES;
     grv_status status = GRV_OK;
@@ -401,8 +405,8 @@ static grv_status do_ranges(grv_read_plan *plan, const grvi_plan_run *run, grvi_
     if (status == GRV_OK && !done) {
         status = grvi_buffer_reserve(&scratch->encoded, LINE_BYTES + run->n_bytes);
         if (status == GRV_OK)
-            status = read_data(plan, object, run->offset, run->n_bytes,
-                               scratch->encoded.data + shift);
+            status =
+                read_data(plan, object, run->offset, run->n_bytes, scratch->encoded.data + shift);
     }
     if (status != GRV_OK) return grvi_plan_fail_piece(plan, piece, status);
     if (done) return GRV_OK;
@@ -417,9 +421,12 @@ grv_status grvi_plan_do_run(grv_read_plan *plan, const grvi_plan_run *run, grvi_
     const grvi_plan_piece *const piece = &grvi_plan_pieces(plan)[run->first_piece];
     const grvi_plan_object *const object = &grvi_plan_objects(plan)[piece->object];
     grv_status status = GRV_OK;
-    if (piece->offset == GRVI_FILL) fill_pieces(plan, run);
-    else if (object->opens_early) status = do_ranges(plan, run, scratch);
-    else status = do_whole(plan, run, scratch);
+    if (piece->offset == GRVI_FILL)
+        fill_pieces(plan, run);
+    else if (object->opens_early)
+        status = do_ranges(plan, run, scratch);
+    else
+        status = do_whole(plan, run, scratch);
     (void)atomic_fetch_add(&plan->bytes_decoded, scratch->bytes_decoded);
     grvi_store_count_decoded(object->array->store, scratch);
     return status;

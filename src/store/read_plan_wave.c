@@ -9,7 +9,7 @@
 
 enum {
     MAX_WAVE_OBJECTS = 1024, /* those that are opened where they are read included */
-    MAX_PIECES = 16384,      /* between two objects: more are read before the next object adds its own */
+    MAX_PIECES = 16384, /* between two objects: more are read before the next object adds its own */
     MAX_RUN_FILLS = 64,
     LEAST_PARALLEL_OPENS = 8
 };
@@ -84,7 +84,7 @@ static void begin_object(const grv_read_plan *plan, int64_t use, int64_t n_uses,
     object->array = array;
     object->first_use = use;
     object->n_uses = n_uses;
-    object->opens_early = grvi_chain_is_plain_shard(chain) || grvi_plan_is_raw(chain);
+    object->opens_early = grvi_chain_is_plain_shard(chain) || grvi_chain_is_raw(chain);
     for (int i = array->metadata.desc.rank - 1; i >= 0; i--) {
         object->position[i] = rest % array->grid[i];
         rest /= array->grid[i];
@@ -143,15 +143,15 @@ static grv_status prepare_object(grvi_plan_object *object, grvi_scratch *scratch
 {
     grv_array *const array = object->array;
     const grvi_chain *const chain = array->metadata.chain;
-    if (grvi_plan_is_raw(chain)) {
+    if (grvi_chain_is_raw(chain)) {
         GRV_CHECK(object->object.n_bytes == chain->n_bytes, GRV_E_FORMAT,
                   "%lld bytes expected, %lld read", (long long)chain->n_bytes,
                   (long long)object->object.n_bytes);
         return GRV_OK;
     }
     const int64_t number = grvi_array_object_number(array, object->position);
-    object->index = grvi_index_cache_get(&array->store->indices, array->id, number,
-                                         object->object.identity);
+    object->index =
+        grvi_index_cache_get(&array->store->indices, array->id, number, object->object.identity);
     return object->index != NULL ? GRV_OK : read_index(object, number, scratch);
 }
 
@@ -162,9 +162,8 @@ static grvi_byte_range read_first(const grvi_plan_object *object)
     const grvi_sharding *const sharding = array->metadata.chain->sharding;
     if (array->store->kv->class->open_ahead == NULL || sharding == NULL)
         return (grvi_byte_range){0, 1};
-    grvi_shard_index *const index =
-        grvi_index_cache_get(&array->store->indices, array->id,
-                             grvi_array_object_number(array, object->position), NULL);
+    grvi_shard_index *const index = grvi_index_cache_get(
+        &array->store->indices, array->id, grvi_array_object_number(array, object->position), NULL);
     grvi_shard_index_release(index);
     if (index != NULL) return (grvi_byte_range){0, 1};
     return (grvi_byte_range){sharding->index_at_start ? 0 : -sharding->index_bytes,
@@ -238,12 +237,11 @@ static grv_status check_entry(const grv_read_plan *plan, const grvi_plan_piece *
                               const grvi_chain *inner)
 {
     const int64_t most = inner->limit[inner->n_codecs];
-    if (piece->n_bytes <= most && (!grvi_plan_is_raw(inner) || piece->n_bytes == most))
+    if (piece->n_bytes <= most && (!grvi_chain_is_raw(inner) || piece->n_bytes == most))
         return GRV_OK;
-    const grv_status status =
-        grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s%lld bytes expected, %lld found",
-                  grvi_plan_is_raw(inner) ? "" : "at most ", (long long)most,
-                  (long long)piece->n_bytes);
+    const grv_status status = grvi_fail(
+        GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s%lld bytes expected, %lld found",
+        grvi_chain_is_raw(inner) ? "" : "at most ", (long long)most, (long long)piece->n_bytes);
     return grvi_plan_fail_piece(plan, piece, status);
 }
 
@@ -260,7 +258,7 @@ static grv_status add_cell(wave *w, grvi_plan_piece piece, const grvi_shard_entr
     piece.offset = (int64_t)entry->offset;
     piece.n_bytes = (int64_t)entry->n_bytes;
     GRV_TRY(check_entry(w->plan, &piece, inner));
-    if (grvi_plan_is_raw(inner)) return add_slices(w, piece, piece.offset, &target);
+    if (grvi_chain_is_raw(inner)) return add_slices(w, piece, piece.offset, &target);
     return add_piece(w, &piece, inner->limit[0]);
 }
 

@@ -48,7 +48,8 @@ grv_reader_params grv_reader_params_default(void)
 /* May the next item begin? Its weight is set. With the lock held. */
 static bool may_begin(const grv_reader *r, int64_t *n_bytes)
 {
-    if (r->status != GRV_OK || r->begun == r->n_items || r->begun - r->consumed >= r->n_slots) return false;
+    if (r->status != GRV_OK || r->begun == r->n_items || r->begun - r->consumed >= r->n_slots)
+        return false;
     *n_bytes = r->source.n_bytes != NULL ? r->source.n_bytes(r->source.context, r->begun) : 0;
     return r->begun == r->consumed || *n_bytes <= r->params.max_bytes - r->held_bytes;
 }
@@ -85,8 +86,10 @@ static void *reader_main(void *argument)
     int64_t n_bytes = 0;
     (void)pthread_mutex_lock(&r->lock);
     while (!r->stop) {
-        if (may_begin(r, &n_bytes)) fill_next(r, n_bytes);
-        else (void)pthread_cond_wait(&r->changed, &r->lock);
+        if (may_begin(r, &n_bytes))
+            fill_next(r, n_bytes);
+        else
+            (void)pthread_cond_wait(&r->changed, &r->lock);
     }
     (void)pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -162,8 +165,10 @@ static void stop_filling(grv_reader *r)
 {
     r->n_items = r->begun; /* no other item begins */
     while (r->n_filling > 0) {
-        if (r->source.cancel != NULL) cancel_fills(r);
-        else (void)pthread_cond_wait(&r->changed, &r->lock);
+        if (r->source.cancel != NULL)
+            cancel_fills(r);
+        else
+            (void)pthread_cond_wait(&r->changed, &r->lock);
     }
     for (int i = 0; i < r->n_slots; i++) r->slots[i].state = SLOT_FREE;
     r->n_items = r->begun = r->consumed = r->held_bytes = 0;

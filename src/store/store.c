@@ -19,6 +19,25 @@ grv_store_params grv_store_params_default(void)
                               .http_timeout_s = 30.0};
 }
 
+static grv_status ignore_name(void *argument, const char *name, bool is_prefix)
+{
+    (void)argument;
+    (void)name;
+    (void)is_prefix;
+    return GRV_OK;
+}
+
+grv_status grvi_store_find_lists(grv_store *store)
+{
+    const grvi_kv_class *const class = store->kv->class;
+    store->has_lists = true;
+    if (class->put != NULL) return GRV_OK; /* what can be written can be listed */
+    const grv_status status = class->list(store->kv, "", ignore_name, NULL);
+    store->has_lists = status != GRV_E_UNSUPPORTED;
+    if (!store->has_lists) grv_error_clear();
+    return store->has_lists ? status : GRV_OK;
+}
+
 grv_status grv_store_open(const char *location, const grv_store_params *params, grv_store **out)
 {
     grv_status status = GRV_OK;
@@ -31,9 +50,12 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     store->params = params != NULL ? *params : grv_store_params_default();
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
+    grvi_consolidated_init(&store->consolidated);
+    GRV_TRY_GOTO(grvi_strdup(location, &store->location));
     grvi_workers_init(&store->workers);
     (void)pthread_mutex_init(&store->plan_lock, NULL);
     GRV_TRY_GOTO(grvi_kv_create(location, &store->params, &store->kv));
+    GRV_TRY_GOTO(grvi_store_find_lists(store));
     *out = store;
 done:
     if (status != GRV_OK) grv_store_close(&store);
@@ -53,8 +75,10 @@ void grv_store_close(grv_store **store)
     grvi_workers_fini(&(*store)->workers);
     grvi_plans_fini(*store);
     grvi_index_cache_fini(&(*store)->indices);
+    grvi_consolidated_fini(&(*store)->consolidated);
     grvi_scratch_pool_fini(&(*store)->scratches);
     grvi_kv_destroy(&(*store)->kv);
+    grv_free((*store)->location);
     grv_free(*store);
     *store = NULL;
 }
@@ -104,10 +128,21 @@ grv_status grv_store_remove(grv_store *store, const char *key)
     return store->kv->class->remove(store->kv, key);
 }
 
+grv_status grvi_store_load(grv_store *store, const char *path, grvi_json **document,
+                           grv_node_kind *kind)
+{
+    if (!store->has_lists) {
+        if (path[0] != '\0') GRV_TRY(grvi_kv_check_key(path));
+        GRV_TRY(grvi_consolidated_load(&store->consolidated, store->kv, path, document, kind));
+        if (*document != NULL) return GRV_OK;
+    }
+    return grvi_metadata_load(store->kv, path, document, kind);
+}
+
 grv_status grv_store_node(grv_store *store, const char *path, grv_node_kind *kind)
 {
     grvi_json *document = NULL;
-    GRV_TRY(grvi_metadata_load(store->kv, path, &document, kind));
+    GRV_TRY(grvi_store_load(store, path, &document, kind));
     grvi_json_free(document);
     return GRV_OK;
 }
@@ -162,6 +197,20 @@ done:
     return status;
 }
 
+/* Can a node of this version be made below what is at a path? */
+static grv_status check_group(const char *path, grv_node_kind kind, const grvi_json *document,
+                              int zarr_format)
+{
+    const char *const name = path[0] != '\0' ? path : "/";
+    GRV_CHECK(kind != GRV_NODE_ARRAY, GRV_E_EXISTS, "'%s' is an array and cannot have children",
+              name);
+    GRV_CHECK(
+        grvi_metadata_version(document) == zarr_format, GRV_E_UNSUPPORTED,
+        "'%s' is a group of Zarr version %d, and so must all be below it; version %d asked for",
+        name, grvi_metadata_version(document), zarr_format);
+    return GRV_OK;
+}
+
 /* The group at a path exists afterwards, and carries no consolidated copy that would be out of date. */
 static grv_status ensure_group(grv_store *store, const char *path, int zarr_format)
 {
@@ -170,13 +219,7 @@ static grv_status ensure_group(grv_store *store, const char *path, int zarr_form
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY_GOTO(grvi_metadata_load(store->kv, path, &document, &kind));
     if (kind == GRV_NODE_NONE) return put_group(store, path, zarr_format);
-    const char *const name = path[0] != '\0' ? path : "/";
-    GRV_CHECK_GOTO(kind != GRV_NODE_ARRAY, GRV_E_EXISTS,
-                   "'%s' is an array and cannot have children", name);
-    GRV_CHECK_GOTO(
-        grvi_metadata_version(document) == zarr_format, GRV_E_UNSUPPORTED,
-        "'%s' is a group of Zarr version %d, and so must all be below it; version %d asked for",
-        name, grvi_metadata_version(document), zarr_format);
+    GRV_TRY_GOTO(check_group(path, kind, document, zarr_format));
     GRV_TRY_GOTO(drop_consolidated(store, path, document));
 done:
     grvi_json_free(document);
@@ -207,6 +250,17 @@ done:
 static grv_status ensure_parent(grv_store *store, const char *path, int *zarr_format)
 {
     return ensure_group(store, path, *zarr_format);
+}
+
+static grv_status check_parent(grv_store *store, const char *path, int *zarr_format)
+{
+    grvi_json *document = NULL;
+    grv_node_kind kind = GRV_NODE_NONE;
+    GRV_TRY(grvi_metadata_load(store->kv, path, &document, &kind));
+    const grv_status status =
+        kind == GRV_NODE_NONE ? GRV_OK : check_group(path, kind, document, *zarr_format);
+    grvi_json_free(document);
+    return status;
 }
 
 /* ensure_group for all groups above a path. */
@@ -244,7 +298,7 @@ static grv_status check_names(const char *path)
     return GRV_OK;
 }
 
-grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_node_text *node)
+grv_status grvi_store_check_new(grv_store *store, const char *path, int zarr_format)
 {
     grv_node_kind kind = GRV_NODE_NONE;
     GRV_TRY(grvi_store_check_writable(store));
@@ -252,6 +306,12 @@ grv_status grvi_store_publish_node(grv_store *store, const char *path, const grv
     GRV_TRY(grv_store_node(store, path, &kind));
     GRV_CHECK(kind == GRV_NODE_NONE, GRV_E_EXISTS, "%s '%s'",
               kind == GRV_NODE_ARRAY ? "array" : "group", path);
+    return for_each_parent(store, path, check_parent, &zarr_format);
+}
+
+grv_status grvi_store_publish_node(grv_store *store, const char *path, const grvi_node_text *node)
+{
+    GRV_TRY(grvi_store_check_new(store, path, node->zarr_format));
     GRV_TRY(ensure_parents(store, path, node->zarr_format));
     return put_node(store, path, node);
 }
@@ -276,7 +336,7 @@ done:
 static grv_status load_existing(grv_store *store, const char *path, grvi_json **document,
                                 grv_node_kind *kind)
 {
-    GRV_TRY(grvi_metadata_load(store->kv, path, document, kind));
+    GRV_TRY(grvi_store_load(store, path, document, kind));
     GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
               "no group or array '%s' (neither zarr.json nor .zarray or .zgroup)",
               path[0] != '\0' ? path : "/");
@@ -392,7 +452,10 @@ grv_status grv_store_list(grv_store *store, const char *path, grv_store_child **
     GRV_TRY(load_existing(store, path, &document, &kind));
     grvi_json_free(document);
     GRV_CHECK(kind == GRV_NODE_GROUP, GRV_E_ARG, "'%s' is an array and has no children", path);
-    const grv_status status = store->kv->class->list(store->kv, path, add_child, &list);
+    const grv_status status =
+        store->has_lists
+            ? store->kv->class->list(store->kv, path, add_child, &list)
+            : grvi_consolidated_list(&store->consolidated, store->kv, path, add_child, &list);
     if (status != GRV_OK) {
         grv_store_children_free(list.children, list.n);
         return status;

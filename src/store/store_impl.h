@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "store/consolidated.h"
 #include "store/index_cache.h"
 #include "store/metadata.h"
 #include "store/workers.h"
@@ -12,9 +13,12 @@ enum { GRVI_KEY_BYTES = 1024 };
 
 struct grv_store {
     grvi_kv *kv;
+    char *location; /* as it was opened */
     grv_store_params params;
     grvi_scratch_pool scratches;
     grvi_index_cache indices;
+    grvi_consolidated consolidated;
+    bool has_lists;       /* the back end can list */
     grvi_workers workers; /* of reads */
     pthread_mutex_t plan_lock;
     struct grv_read_plan *free_plans; /* for grv_array_read */
@@ -28,7 +32,16 @@ struct grv_array {
     char *path;
     grvi_metadata metadata;
     int64_t grid[GRVI_MAX_RANK]; /* stored objects along each axis */
+    /* what store_window.c learned from the attributes: 0 not looked yet, 1 shuffled by that seed, -1 not shuffled */
+    _Atomic int shuffled;
+    _Atomic uint64_t shuffle_seed;
 };
+
+/* Makes an array object by a description without publishing anything: chunks may be written to it, and no reader sees an
+ * array there until grv_array_create is called with the same description. What is at the path is not looked at:
+ * grvi_store_check_new. Errors as grv_array_create. */
+grv_status grvi_array_prepare(grv_store *store, const char *path, const grv_array_desc *desc,
+                              grv_array **array) GRV_MUST_CHECK;
 
 /* Key of the stored object at a grid position. */
 grv_status grvi_array_key(const grv_array *array, const int64_t *position,
@@ -52,8 +65,16 @@ void grvi_array_object_part(const grv_array *array, const int64_t *position, con
                             int64_t *offset);
 /* Adds what a scratch counted to the store's counters. */
 void grvi_store_count_decoded(grv_store *store, grvi_scratch *scratch);
+/* Asks the back end whether it can list. */
+grv_status grvi_store_find_lists(grv_store *store) GRV_MUST_CHECK;
+/* The document of the node at a path, for reading: as grvi_metadata_load, or out of consolidated metadata. */
+grv_status grvi_store_load(grv_store *store, const char *path, grvi_json **document,
+                           grv_node_kind *kind) GRV_MUST_CHECK;
 /* Writing allowed? */
 grv_status grvi_store_check_writable(const grv_store *store) GRV_MUST_CHECK;
+/* May a new node of this version be published at a path: writable store, good name, nothing there, groups of this version above? */
+grv_status grvi_store_check_new(grv_store *store, const char *path,
+                                int zarr_format) GRV_MUST_CHECK;
 /* Publishes a new node at a path; makes absent groups above it, drops consolidated copies there. GRV_E_EXISTS if a node is there. */
 grv_status grvi_store_publish_node(grv_store *store, const char *path,
                                    const grvi_node_text *node) GRV_MUST_CHECK;

@@ -148,6 +148,37 @@ def interrupt():
         expect_same_runs(run, whole)
 
 
+def store_interrupt():
+    """Ctrl-C in a copy says how to go on; the same command does, and makes what an undisturbed one makes."""
+    folder = Path("big/u/c")
+    folder.mkdir(parents=True)
+    chunk = bytes(range(256)) * 4096
+    count = 160
+    document = {"zarr_format": 3, "node_type": "array", "shape": [count * len(chunk)], "data_type": "uint8", "fill_value": 0,
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [len(chunk)]}}, "chunk_key_encoding": {"name": "default"},
+                "codecs": [{"name": "bytes"}]}
+    Path("big/u/zarr.json").write_text(json.dumps(document))
+    Path("big/zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    for i in range(count):
+        Path(folder, str(i)).write_bytes(chunk)
+    convert = ["store", "convert", "big", "copy", "compressor=gzip", "level=6", "memory=24", "threads=1"]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = len(list(Path("copy").rglob("c/*")))
+        process = start(convert)
+        wait_until(lambda: len(list(Path("copy").rglob("c/*"))) >= before + 20, "some chunks", process)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        expect(process.returncode == 1 and "stopped after" in errors and "run it again to go on" in errors, errors)
+        expect(not Path("copy/u/zarr.json").exists(), "half an array is seen")
+    one_line(grove(["store", "convert", "big", "copy", "compressor=zstd"], exit_code=1), "is of another copy: its codecs")
+    result = json.loads(grove([*convert, "--json"]).stdout)
+    expect(0 < result["bytes_skipped"] < result["bytes"] == count * len(chunk), result)
+    convert[3] = "whole"
+    grove(convert)
+    expect(files("copy") == files("whole"), "the resumed copy differs")
+    expect(json.loads(grove(["store", "check", "copy", "--json"]).stdout)["problem_count"] == 0, "problems")
+
+
 def killed_rank():
     """A rank that dies takes the job with it at once; the checkpoint before goes on."""
     grove(SIMULATE)
@@ -265,7 +296,7 @@ def learns():
     print(metrics)
 
 
-SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk)}
+SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt)}
 
 
 def main():

@@ -6,7 +6,11 @@
 #include "fuzz.h"
 #include "store/chain.h"
 
-enum { ROWS = 8, COLUMNS = 6, N_CHAINS = 6 };
+enum { ROWS = 8, COLUMNS = 6, N_CHAINS = 14 };
+
+#define NUMCODECS(name, configuration) \
+    "{\"name\":\"numcodecs." name "\",\"configuration\":{" configuration "}}"
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 
 static const char *const lists[N_CHAINS] = {
     "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]",
@@ -24,7 +28,21 @@ static const char *const lists[N_CHAINS] = {
     "\"little\"}},\"zstd\"],\"index_codecs\":[{\"name\":\"bytes\","
     "\"configuration\":{\"endian\":\"big\"}}],\"index_location\":\"start\"}}],\"index_codecs\":[{"
     "\"name\":\"bytes\",\"configuration\":"
-    "{\"endian\":\"little\"}}]}}]"};
+    "{\"endian\":\"little\"}}]}}]",
+    "[" LITTLE "," NUMCODECS("blosc", "\"cname\":\"zstd\",\"shuffle\":2,\"blocksize\":64") "]",
+    "[" LITTLE "," NUMCODECS("blosc", "\"cname\":\"zlib\",\"shuffle\":1,\"blocksize\":64") "]",
+    "[" LITTLE "," NUMCODECS("lz4", "") "," NUMCODECS("adler32", "") "]",
+    "[" NUMCODECS("delta", "\"dtype\":\"<i4\",\"astype\":\"<i2\"") "," LITTLE
+                                                                   "," NUMCODECS("bz2", "") "]",
+    "[" NUMCODECS("fixedscaleoffset",
+                  "\"offset\":1,\"scale\":3,\"dtype\":\"<i4\",\"astype\":\"<f4\"") "," LITTLE
+                                                                                   "," NUMCODECS(
+                                                                                       "zlib",
+                                                                                       "") "]",
+    "[" NUMCODECS("astype", "\"encode_dtype\":\"<f8\",\"decode_dtype\":\"<i4\"") "," NUMCODECS(
+        "delta", "\"dtype\":\"<f8\"") "," LITTLE "," NUMCODECS("shuffle", "\"elementsize\":8") "]",
+    "[" LITTLE "," NUMCODECS("fletcher32", "") "," NUMCODECS("crc32", "") "]",
+    "[" LITTLE "," NUMCODECS("blosc", "\"cname\":\"snappy\",\"shuffle\":1") "]"};
 
 static grv_status make_chain(int number, grvi_chain **chain)
 {

@@ -37,7 +37,8 @@ static void sleep_ms(long n)
 static void raise_most(_Atomic int *most, int n)
 {
     int seen = atomic_load(most);
-    while (n > seen && !atomic_compare_exchange_weak(most, &seen, n)) {}
+    while (n > seen && !atomic_compare_exchange_weak(most, &seen, n)) {
+    }
 }
 
 static grv_status slow_open(grvi_kv *kv, const char *key, grvi_object *object, bool *found)
@@ -366,8 +367,8 @@ static void test_memory_is_bounded(void **state)
         for (int i = 0; i < 30; i++) {
             /* the consumer holds item i - 1 */
             const int most = i == 0 ? cases[c].most : i - 1 + cases[c].most;
-            for (int tries = 0; atomic_load(&items.n_begun) < (most < 30 ? most : 30) && tries < 2000;
-                 tries++)
+            for (int tries = 0;
+                 atomic_load(&items.n_begun) < (most < 30 ? most : 30) && tries < 2000; tries++)
                 sleep_ms(1);
             sleep_ms(2);
             assert_int_equal(atomic_load(&items.n_begun), most < 30 ? most : 30);
@@ -419,7 +420,8 @@ static void test_stop_cancels(void **state)
         grv_reader_begin(reader, 40);
         if (i % 2 == 0) expect_row(&items, reader, 0);
         grv_reader_stop(reader);
-        assert_ok(grv_read_plan_set(items.plans[0], &request, 1)); /* the plans are the caller's again */
+        assert_ok(
+            grv_read_plan_set(items.plans[0], &request, 1)); /* the plans are the caller's again */
         assert_ok(grv_read_plan_run(items.plans[0]));
     }
     close_reader(&items, &store, &reader);

@@ -11,7 +11,14 @@
 #include "grove/read_plan.h"
 #include "store_support.h"
 
-enum { MAX_RANK = 4, N_ARRAYS = 6, MAX_REQUESTS = 7, MAX_ROWS = 30, FILL = -77, GUARD = 0x5a5a5a5a };
+enum {
+    MAX_RANK = 4,
+    N_ARRAYS = 6,
+    MAX_REQUESTS = 7,
+    MAX_ROWS = 30,
+    FILL = -77,
+    GUARD = 0x5a5a5a5a
+};
 
 static uint64_t seed, counter;
 
@@ -54,8 +61,7 @@ static void print_chain(char *text, size_t n_text, int rank)
 {
     static const char *const last[] = {
         "", ",{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}",
-        ",{\"name\":\"crc32c\"}",
-        ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}"};
+        ",{\"name\":\"crc32c\"}", ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}"};
     char order_text[64];
     int64_t order[MAX_RANK];
     random_order(rank, order);
@@ -83,8 +89,10 @@ static void print_codecs(char *text, size_t n_text, const grv_array_desc *desc)
     (void)snprintf(
         text, n_text,
         "[{\"name\":\"transpose\",\"configuration\":{\"order\":%s}},{\"name\":\"sharding_indexed\","
-        "\"configuration\":{\"chunk_shape\":%s,\"codecs\":[%s],\"index_codecs\":[{\"name\":\"bytes\","
-        "\"configuration\":{\"endian\":\"little\"}},{\"name\":\"crc32c\"}],\"index_location\":\"%s\"}}]",
+        "\"configuration\":{\"chunk_shape\":%s,\"codecs\":[%s],\"index_codecs\":[{\"name\":"
+        "\"bytes\","
+        "\"configuration\":{\"endian\":\"little\"}},{\"name\":\"crc32c\"}],\"index_location\":\"%"
+        "s\"}}]",
         order_text, inner_text, chain, pick(2) != 0 ? "start" : "end");
 }
 
@@ -172,8 +180,8 @@ static void random_request(const known_array *k, known_request *r, grv_read_requ
     if (r->has_rows) {
         r->count[0] = pick(MAX_ROWS);
         for (int64_t i = 0; i < r->count[0]; i++)
-            r->rows[i] = i > 0 && pick(2) != 0 ? (r->rows[i - 1] + 1) % k->shape[0]
-                                               : pick(k->shape[0]);
+            r->rows[i] =
+                i > 0 && pick(2) != 0 ? (r->rows[i - 1] + 1) % k->shape[0] : pick(k->shape[0]);
     }
     const bool is_dense = pick(3) == 0;
     for (int i = k->rank - 1; i >= 0; i--) {
@@ -323,8 +331,7 @@ static grv_array *make_rows(grv_store **store, const char *name, bool sharded)
 
 static void check_rows(const int32_t *out, const int64_t *rows, int64_t n)
 {
-    for (int64_t i = 0; i < n * ROW; i++)
-        assert_int_equal(out[i], rows[i / ROW] * ROW + i % ROW);
+    for (int64_t i = 0; i < n * ROW; i++) assert_int_equal(out[i], rows[i / ROW] * ROW + i % ROW);
 }
 
 /* rows of two requests in three chunks of two objects: three chunks are decoded */
@@ -495,8 +502,7 @@ static void test_raw_parts(void **state)
         info = grv_read_plan_get_info(plan);
         assert_int_equal(info.bytes_read, 3 * 7 * 4);
         assert_int_equal(info.n_reads, 3);
-        for (int i = 0; i < 21; i++)
-            assert_true(out[i] == data[(2 + i / 7) * PLANE + 100 + i % 7]);
+        for (int i = 0; i < 21; i++) assert_true(out[i] == data[(2 + i / 7) * PLANE + 100 + i % 7]);
         grv_read_plan_destroy(&plan);
         close_all(&store, &array);
     }
