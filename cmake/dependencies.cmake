@@ -10,13 +10,14 @@ find_package(ZLIB REQUIRED)
 find_package(BZip2 REQUIRED)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 find_library(BLOSC_LIBRARY blosc REQUIRED)
 find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
 
 add_library(grove_base_dependencies INTERFACE)
 target_include_directories(grove_base_dependencies SYSTEM INTERFACE ${BLOSC_INCLUDE_DIR})
 target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConfig::YAML PkgConfig::ZSTD PkgConfig::LZ4 ZLIB::ZLIB
-  BZip2::BZip2 ${BLOSC_LIBRARY} PkgConfig::CURL Threads::Threads m)
+  BZip2::BZip2 ${BLOSC_LIBRARY} PkgConfig::CURL PkgConfig::XXHASH Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(grove_full_dependencies INTERFACE)
 target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG)
@@ -43,5 +44,5 @@ if(blosc_version_line MATCHES "\"([0-9.]+)")
 endif()
 set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"bzip2\", \"${BZIP2_VERSION_STRING}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, \
     {\"libcurl\", \"${CURL_VERSION}\"}, {\"liblz4\", \"${LZ4_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
-    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, \
+    {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, {\"xxhash\", \"${XXHASH_VERSION}\"}, \
     {\"zlib\", \"${ZLIB_VERSION_STRING}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")

@@ -30,6 +30,7 @@ THIRD_PARTY = {
     r"yaml\.h": "src/core/",
     r"(zstd|blosc|zlib|lz4|lzma|bzlib|libdeflate)\.h": "src/store/",
     r"png\.h": "src/report/",
+    r"xxhash\.h|dlfcn\.h": "src/batch/",
     r"(oneapi/dnnl/)?dnnl.*": "src/ops/",
     r"expat\.h": "src/mesh/",
     r"curl/.*": "src/store/",

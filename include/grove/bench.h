@@ -83,6 +83,13 @@ GRV_API grv_status grv_bench_flow(const char *problem, grv_bench_result *result)
 GRV_API grv_status grv_bench_store(const char *problem, const char *folder,
                                    grv_bench_result *result) GRV_MUST_CHECK;
 
+/** The batch engine on local workers: tasks without work, programs, or tasks that sleep.
+ * Problems: "batch:<call|program|sleep>:<tasks>[:w<workers>][:r<repetitions>][:s<seconds>]", by default a worker per core, 3 repetitions, sleeps of 2 s.
+ * call: an in-process C function that returns its number; program: `true`. Values: submit_seconds, milliseconds_per_task, tasks_per_second,
+ * efficiency (work over workers times time), driver_peak_bytes. Correct: every task is done and results are their tasks'.
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_IO, GRV_E_NOT_FOUND if the program grove is not there for the workers */
+GRV_API grv_status grv_bench_batch(const char *problem, grv_bench_result *result) GRV_MUST_CHECK;
+
 /** Told about a long run; returns false to stop it.
  * @param done  in [0, 1]
  * @param what  one line */

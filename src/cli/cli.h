@@ -21,6 +21,7 @@ typedef struct grvc_command {
     int (*run)(int argc, char **argv); /* argv[0] is the name of the command */
 } grvc_command;
 
+int grvc_batch(int argc, char **argv);
 int grvc_bench(int argc, char **argv);
 int grvc_evaluate(int argc, char **argv);
 int grvc_info(int argc, char **argv);

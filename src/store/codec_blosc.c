@@ -319,7 +319,7 @@ static grv_status blosc_decode(const grvi_codec *codec, grvi_codec_state *state,
                                int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
 {
     (void)codec;
-    blosc_chunk chunk;
+    blosc_chunk chunk = {.n_bytes = 0};
     GRV_TRY(open_chunk(in, n_in, &chunk));
     GRV_CHECK(chunk.n_bytes <= capacity, GRV_E_FORMAT,
               "blosc: at most %lld bytes expected, the header says %lld", (long long)capacity,
@@ -336,7 +336,7 @@ static grv_status blosc_decode_part(const grvi_codec *codec, grvi_codec_state *s
                                     uint8_t *out, int64_t n_decoded, int64_t *n_produced)
 {
     (void)codec;
-    blosc_chunk chunk;
+    blosc_chunk chunk = {.n_bytes = 0};
     GRV_TRY(open_chunk(in, n_in, &chunk));
     GRV_CHECK(chunk.n_bytes == n_decoded, GRV_E_FORMAT,
               "blosc: %lld bytes expected, the header says %lld", (long long)n_decoded,

@@ -1,0 +1,499 @@
+/* Driving a job: outcomes out of the workers' mailboxes, tasks into them, workers as many as are wanted.
+ * A worker runs the tasks of its inbox in order, one at a time, and tells an outcome for each in the same order; so the first task without outcome
+ * is the one that runs, and those behind it have not begun. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "batch/batch_impl.h"
+#include "core/alloc.h"
+#include "core/fs.h"
+#include "grove/core.h"
+
+/* work that a worker has before it, so that it need not wait for the driver: seconds, and tasks */
+static const double window_s = 0.25;
+enum { WINDOW_MOST = 4096, WINDOW_LEAST = 2, FEW_OUTCOMES = 64, START_FAILURES_MOST = 3 };
+static const double liveness_s = 0.2, fine_pause_s = 0.0005;
+/* with tasks longer than this, nobody gets a second one while others have none */
+static const double long_task_s = 0.05;
+
+/* ---- the list of what a worker was given ---- */
+
+static int64_t n_handed(const grvi_batch_worker *w) { return w->end - w->first; }
+static grvi_handed *first_handed(const grvi_batch_worker *w) { return &w->handed[w->first % w->handed_capacity]; }
+
+static grv_status push_handed(grvi_batch_worker *w, int64_t task, int64_t attempt)
+{
+    if (n_handed(w) == w->handed_capacity) {
+        const int64_t n = n_handed(w), larger = grvi_max_i64(64, 2 * n);
+        grvi_handed *ring = NULL;
+        GRV_TRY(GRVI_ALLOC(&ring, larger));
+        for (int64_t i = 0; i < n; i++) ring[i] = w->handed[(w->first + i) % w->handed_capacity];
+        grv_free(w->handed);
+        w->handed = ring;
+        w->handed_capacity = larger;
+        w->first = 0;
+        w->end = n;
+    }
+    w->handed[w->end++ % w->handed_capacity] = (grvi_handed){task, attempt};
+    return GRV_OK;
+}
+
+void grvi_worker_fini(grvi_batch_worker *w)
+{
+    if (w->inbox >= 0) (void)close(w->inbox);
+    w->inbox = -1;
+    grvi_record_reader_fini(&w->outbox);
+    grv_free(w->handle);
+    grv_free(w->handed);
+    grv_free(w->has_function);
+    w->handle = NULL;
+    w->handed = NULL;
+    w->has_function = NULL;
+    w->handed_capacity = w->first = w->end = 0;
+}
+
+/* Is this still the attempt whose outcome counts? */
+static bool is_current(const grv_batch *b, int worker, const grvi_handed *h)
+{
+    const grvi_task *const t = &b->tasks[h->task];
+    return t->state == GRV_BATCH_RUNNING && t->worker == worker && t->attempt == h->attempt;
+}
+
+/* ---- outcomes ---- */
+
+static grv_status append_outcome(grv_batch *b, grvi_outcome_record *r, const void *values, int64_t n_bytes)
+{
+    const grvi_task *const t = &b->tasks[r->task];
+    const bool counts = r->outcome == GRVI_OUTCOME_FAILED || r->outcome == GRVI_OUTCOME_CRASHED || r->outcome == GRVI_OUTCOME_TIMEOUT ||
+                        r->outcome == GRVI_OUTCOME_MEMORY || r->outcome == GRVI_OUTCOME_LOST;
+    r->is_final = counts && t->failures + 1 >= b->params.max_attempts;
+    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_OUTCOME);
+    grvi_put_outcome(&b->pending, r, values, n_bytes);
+    return grvi_job_append(b, begin);
+}
+
+/* What the driver itself tells about a task that its worker will tell nothing about. */
+static grv_status tell(grv_batch *b, int worker, const grvi_handed *h, grvi_outcome outcome, const char *reason)
+{
+    const double now = grvi_unix_time();
+    grvi_outcome_record r = {.task = h->task, .attempt = h->attempt, .worker = worker, .outcome = outcome, .reason = reason, .start = now, .end = now};
+    return is_current(b, worker, h) ? append_outcome(b, &r, NULL, 0) : GRV_OK;
+}
+
+/* The end of a text file, for messages. */
+static grv_status append_tail(const grv_batch *b, const char *format, int number, grvi_text *out)
+{
+    char *path = NULL, tail[512];
+    GRV_TRY(grvi_job_path(b, format, number, &path));
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    grv_free(path);
+    if (fd < 0) return GRV_OK;
+    const off_t size = lseek(fd, 0, SEEK_END);
+    ssize_t n = pread(fd, tail, sizeof tail, size > (off_t)sizeof tail ? size - (off_t)sizeof tail : 0);
+    (void)close(fd);
+    while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == ' ')) n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (tail[i] == '\n') tail[i] = ' ';
+    if (n > 0) grvi_text_append_n(out, tail, n);
+    return GRV_OK;
+}
+
+/* The worker is no more: what it ran is lost, what stood behind it goes back. */
+static grv_status end_worker(grv_batch *b, int number, const char *why)
+{
+    grvi_batch_worker *const w = &b->workers[number];
+    grvi_text reason = {0};
+    grv_status status = GRV_OK;
+    if (!w->said_hello && !w->said_bye) {
+        b->start_failures++;
+        grvi_text_printf(&reason, "worker %d ended before it began (%s): ", number, why);
+        GRV_TRY_GOTO(append_tail(b, "workers/%d/worker.log", number, &reason));
+        grv_log_message(b->params.log, GRV_LOG_WARN, "%s", grvi_text_get(&reason));
+    }
+    for (; n_handed(w) > 0; w->first++) {
+        const grvi_handed h = *first_handed(w);
+        const bool ran = w->said_hello && !w->said_bye;
+        char text[160];
+        (void)snprintf(text, sizeof text, "its worker %d vanished (%s)", number, why);
+        GRV_TRY_GOTO(tell(b, number, &h, ran ? GRVI_OUTCOME_LOST : GRVI_OUTCOME_REQUEUED, ran ? text : ""));
+        w->said_bye = true; /* the others behind the first had not begun */
+    }
+    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_GONE);
+    grvi_put_i64(&b->pending, number);
+    grvi_put_f64(&b->pending, grvi_unix_time());
+    GRV_TRY_GOTO(grvi_job_append(b, begin));
+    grvi_worker_fini(w);
+    GRV_CHECK_GOTO(b->start_failures < START_FAILURES_MOST, GRV_E_IO, "%d workers in a row could not begin; the last: %s", b->start_failures,
+                   grvi_text_get(&reason));
+done:
+    grvi_text_fini(&reason);
+    return status;
+}
+
+/* One outcome out of a mailbox; false: it is not what this worker can have to tell. */
+static bool take_outcome(grv_batch *b, int number, grvi_fields *fields, grv_status *status)
+{
+    grvi_batch_worker *const w = &b->workers[number];
+    grvi_outcome_record r;
+    if (!grvi_get_outcome(fields, &r) || r.worker != number) return false;
+    /* told by the runner, and again by the supervisor of a runner that was killed right then */
+    const bool is_twice = w->last.attempt > 0 && r.task == w->last.task && r.attempt == w->last.attempt;
+    if (!is_twice) {
+        if (n_handed(w) == 0 || r.task != first_handed(w)->task || r.attempt != first_handed(w)->attempt) return false;
+        w->last = *first_handed(w);
+        w->first++;
+        const double seconds = fmax(1e-7, r.end - r.start);
+        if (r.outcome != GRVI_OUTCOME_RETURNED) w->mean_s = w->mean_s > 0 ? 0.8 * w->mean_s + 0.2 * seconds : seconds;
+        w->told_s = grv_clock_seconds();
+        w->is_recalled = w->is_recalled && n_handed(w) > 0;
+    }
+    /* also what no longer counts is noted: a later driver skips as many */
+    *status = append_outcome(b, &r, r.values.at, fields->at - r.values.at);
+    return true;
+}
+
+static grv_status read_outbox(grv_batch *b, int number, int64_t *n_outcomes)
+{
+    grvi_batch_worker *const w = &b->workers[number];
+    grvi_fields fields;
+    int64_t kind = 0, offset = 0;
+    grv_status status = GRV_OK;
+    while (status == GRV_OK && w->is_alive) {
+        status = grvi_record_next(&w->outbox, &kind, &fields, &offset);
+        if (status != GRV_OK) break;
+        bool is_good = true;
+        if (kind == GRVI_R_HELLO) {
+            w->said_hello = true;
+            b->start_failures = 0;
+        } else if (kind == GRVI_R_BYE) {
+            w->said_bye = true;
+            return end_worker(b, number, "it left");
+        } else if (kind == GRVI_R_OUTCOME) {
+            is_good = take_outcome(b, number, &fields, &status);
+            (*n_outcomes)++;
+        } else {
+            is_good = false;
+        }
+        if (is_good) continue;
+        b->executor->class->kill(b->executor, w->handle);
+        return end_worker(b, number, "what it told made no sense");
+    }
+    return status == GRV_AGAIN ? GRV_OK : status;
+}
+
+static grv_status check_liveness(grv_batch *b, int number, int64_t *n_outcomes)
+{
+    grvi_text why = {0};
+    grv_status status = GRV_OK;
+    grvi_batch_worker *const w = &b->workers[number];
+    if (!b->executor->class->is_alive(b->executor, w->handle, &why)) {
+        status = read_outbox(b, number, n_outcomes); /* what it told at last */
+        if (status == GRV_OK && w->is_alive) status = end_worker(b, number, why.n > 0 ? grvi_text_get(&why) : "no reason is known");
+    }
+    grvi_text_fini(&why);
+    return status;
+}
+
+/* ---- workers ---- */
+
+static grv_status open_mailbox(grv_batch *b, int number)
+{
+    grvi_batch_worker *const w = &b->workers[number];
+    grv_status status = GRV_OK;
+    char *inbox = NULL, *outbox = NULL;
+    GRV_TRY_GOTO(grvi_job_path(b, "workers/%d/inbox", number, &inbox));
+    GRV_TRY_GOTO(grvi_job_path(b, "workers/%d/outbox", number, &outbox));
+    if (b->is_driver) {
+        w->inbox = open(inbox, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        GRV_CHECK_GOTO(w->inbox >= 0, GRV_E_IO, "open %s: %s", inbox, strerror(errno));
+    }
+    const int fd = open(outbox, (b->is_driver ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
+    GRV_CHECK_GOTO(fd >= 0 || !b->is_driver, GRV_E_IO, "open %s: %s", outbox, strerror(errno));
+    grvi_record_reader_init(&w->outbox, fd, 0);
+    grvi_watch_add(b->watch, outbox);
+done:
+    grv_free(inbox);
+    grv_free(outbox);
+    return status;
+}
+
+/* What the worker needs to know about its place: limits that do not change while it lives. */
+static grv_status write_settings(const grv_batch *b, int number)
+{
+    char *path = NULL;
+    grvi_text text = {0};
+    grvi_text_printf(&text, "%d %lld %.17g %.17g %d\n", b->params.cores_per_task, (long long)b->params.memory_per_task, b->params.time_limit_s,
+                     b->params.idle_s, b->params.n_workers);
+    grv_status status = grvi_text_status(&text);
+    if (status == GRV_OK) status = grvi_job_path(b, "workers/%d/settings", number, &path);
+    if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, false);
+    grv_free(path);
+    grvi_text_fini(&text);
+    return status;
+}
+
+static grv_status start_worker(grv_batch *b)
+{
+    const int number = b->n_workers;
+    char *path = NULL, *handle = NULL;
+    grv_status status = GRV_OK;
+    GRV_TRY_GOTO(grvi_job_path(b, "workers/%d", number, &path));
+    GRV_TRY_GOTO(grvi_fs_remove_tree(path)); /* of a driver that was killed before it wrote about this one */
+    GRV_TRY_GOTO(grvi_fs_make_directory(path));
+    GRV_TRY_GOTO(write_settings(b, number));
+    GRV_TRY_GOTO(b->executor->class->start(b->executor, number, &handle));
+    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_WORKER);
+    grvi_put_i64(&b->pending, number);
+    grvi_put_f64(&b->pending, grvi_unix_time());
+    grvi_put_string(&b->pending, handle);
+    GRV_TRY_GOTO(grvi_job_append(b, begin));
+    GRV_TRY_GOTO(grvi_job_commit(b, true)); /* a later driver must know it */
+    b->workers[number].is_adopted = false;
+    GRV_TRY_GOTO(open_mailbox(b, number));
+done:
+    grv_free(path);
+    grv_free(handle);
+    return status;
+}
+
+static int n_alive(const grv_batch *b)
+{
+    int n = 0;
+    for (int i = 0; i < b->n_workers; i++) n += b->workers[i].is_alive;
+    return n;
+}
+
+/* ---- handing out ---- */
+
+static grv_status put_function_once(grv_batch *b, grvi_batch_worker *w, int function, grvi_text *out)
+{
+    if (w->n_has_function < b->n_functions) {
+        GRV_TRY(GRVI_REALLOC(&w->has_function, b->n_functions));
+        memset(w->has_function + w->n_has_function, 0, (size_t)(b->n_functions - w->n_has_function));
+        w->n_has_function = b->n_functions;
+    }
+    if (w->has_function[function]) return GRV_OK;
+    w->has_function[function] = 1;
+    const int64_t begin = grvi_record_begin(out, GRVI_R_FUNCTION);
+    grvi_put_function(out, function, &b->functions[function]);
+    grvi_record_end(out, begin);
+    return GRV_OK;
+}
+
+/* Writes an argument, a future's result in its place. */
+static grv_status put_argument(grv_batch *b, const grvi_wire_value *value, grvi_text *out)
+{
+    grvi_outcome_record r;
+    grvi_text buffer = {0};
+    grvi_wire_value result = {.kind = GRV_BATCH_NONE};
+    grv_status status = GRV_OK;
+    if (value->kind != GRV_BATCH_FUTURE) {
+        grvi_put_value(out, value);
+        return GRV_OK;
+    }
+    GRV_TRY_GOTO(grvi_table_outcome(b, value->i64, &buffer, &r));
+    GRV_CHECK_GOTO(value->output < r.n_values, GRV_E_ARG, "result %lld of task %lld is wanted, it has %lld", (long long)value->output,
+                   (long long)value->i64, (long long)r.n_values);
+    for (int64_t i = 0; i <= value->output; i++) grvi_get_value(&r.values, &result);
+    grvi_put_value(out, &result);
+done:
+    grvi_text_fini(&buffer);
+    return status;
+}
+
+static grv_status put_task(grv_batch *b, int number, int64_t task, grvi_text *out)
+{
+    grvi_wire_value args[GRV_BATCH_MAX_VALUES];
+    int n_args = 0;
+    grvi_task *const t = &b->tasks[task];
+    const int function = b->submissions[t->submission].function;
+    const int64_t kept = out->n;
+    GRV_TRY(put_function_once(b, &b->workers[number], function, out));
+    const int64_t begin = grvi_record_begin(out, GRVI_R_TASK);
+    grvi_put_i64(out, task);
+    grvi_put_i64(out, t->attempt + 1);
+    grvi_put_i64(out, t->begun);
+    grvi_put_i64(out, function);
+    grvi_put_i64(out, t->alone);
+    GRV_TRY(grvi_table_arguments(b, task, args, &n_args));
+    grvi_put_i64(out, n_args);
+    for (int a = 0; a < n_args; a++) {
+        const grv_status status = put_argument(b, &args[a], out);
+        if (status == GRV_OK) continue;
+        out->n = kept;
+        b->workers[number].has_function[function] = 0;
+        return status;
+    }
+    grvi_record_end(out, begin);
+    t->attempt++;
+    t->worker = number;
+    grvi_table_set_state(b, task, GRV_BATCH_RUNNING);
+    return push_handed(&b->workers[number], task, t->attempt);
+}
+
+/* A task that cannot be handed out (a result that it wants does not exist): it fails as if it had run. */
+static grv_status fail_task(grv_batch *b, int64_t task)
+{
+    grvi_task *const t = &b->tasks[task];
+    const double now = grvi_unix_time();
+    grvi_outcome_record r = {.task = task, .attempt = t->attempt + 1, .worker = -1, .outcome = GRVI_OUTCOME_FAILED, .start = now, .end = now,
+                             .reason = grv_error_message()};
+    t->failures = (uint8_t)(b->params.max_attempts - 1);
+    return append_outcome(b, &r, NULL, 0);
+}
+
+static int64_t window_of(const grvi_batch_worker *w)
+{
+    if (w->mean_s <= 0) return WINDOW_LEAST;
+    return (int64_t)fmin(WINDOW_MOST, fmax(WINDOW_LEAST, ceil(window_s / w->mean_s)));
+}
+
+static grv_status hand_to(grv_batch *b, int number, int64_t most, int64_t *n)
+{
+    grvi_text out = {0};
+    grv_status status = GRV_OK;
+    for (*n = 0; *n < most && status == GRV_OK;) {
+        const int64_t task = grvi_table_pop_ready(b);
+        if (task < 0) break;
+        status = put_task(b, number, task, &out);
+        if (status == GRV_E_ARG) status = fail_task(b, task);
+        else (*n)++;
+    }
+    if (status == GRV_OK && *n > 0) status = grvi_records_write(b->workers[number].inbox, "a worker's inbox", &out);
+    b->workers[number].inbox_bytes += out.n;
+    if (n_handed(&b->workers[number]) == *n) b->workers[number].told_s = grv_clock_seconds();
+    grvi_text_fini(&out);
+    return status;
+}
+
+/* Durations were taken for shorter than they are: a worker has many tasks before it while another has none. It gives back those it has not begun. */
+static grv_status recall(grv_batch *b)
+{
+    int idle = 0, fullest = -1;
+    for (int i = b->first_alive; i < b->n_workers; i++) {
+        const grvi_batch_worker *const w = &b->workers[i];
+        if (!w->is_alive) continue;
+        idle += n_handed(w) == 0;
+        if (n_handed(w) > 1 && !w->is_recalled && (fullest < 0 || n_handed(w) > n_handed(&b->workers[fullest]))) fullest = i;
+    }
+    if (idle == 0 || fullest < 0 || b->n_state[GRV_BATCH_READY] > 0) return GRV_OK;
+    grvi_batch_worker *const w = &b->workers[fullest];
+    if (grv_clock_seconds() - w->told_s < window_s && w->mean_s * (double)n_handed(w) < window_s) return GRV_OK;
+    w->is_recalled = true;
+    return grvi_job_tell_worker(b, fullest, GRVI_R_RECALL, w->inbox_bytes);
+}
+
+static grv_status hand_out(grv_batch *b, int64_t *n_given)
+{
+    const int alive = n_alive(b);
+    GRV_TRY(grvi_job_commit(b, false)); /* nothing is handed out that the journal does not know */
+    /* first a task for everyone who has none, then more */
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < b->n_workers && b->n_state[GRV_BATCH_READY] > 0; i++) {
+            grvi_batch_worker *const w = &b->workers[i];
+            int64_t n = 0;
+            if (!w->is_alive || (pass == 0 && n_handed(w) > 0)) continue;
+            if (pass == 1 && (w->mean_s <= 0 || w->mean_s > long_task_s) && b->n_state[GRV_BATCH_READY] < alive) continue;
+            const int64_t share = grvi_ceil_div(b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING], alive);
+            GRV_TRY(hand_to(b, i, pass == 0 ? 1 : grvi_min_i64(window_of(w), share) - n_handed(w), &n));
+            *n_given += n;
+        }
+    return GRV_OK;
+}
+
+/* ---- a round ---- */
+
+grv_status grvi_drive(grv_batch *b, bool *progressed)
+{
+    int64_t n_outcomes = 0, n_given = 0;
+    const double now = grv_clock_seconds();
+    const bool looks = now - b->looked_s > liveness_s;
+    if (looks) b->looked_s = now;
+    if (looks) GRV_TRY(grvi_requests_take(b));
+    for (int i = b->first_alive; i < b->n_workers; i++) {
+        if (b->workers[i].is_alive) GRV_TRY(read_outbox(b, i, &n_outcomes));
+        if (looks && b->workers[i].is_alive) GRV_TRY(check_liveness(b, i, &n_outcomes));
+    }
+    while (b->first_alive < b->n_workers && !b->workers[b->first_alive].is_alive) b->first_alive++;
+    const int64_t n_open = b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING];
+    while (n_alive(b) < grvi_min_i64(b->params.n_workers, n_open)) GRV_TRY(start_worker(b));
+    GRV_TRY(hand_out(b, &n_given));
+    GRV_TRY(recall(b));
+    GRV_TRY(grvi_job_commit(b, false));
+    *progressed = n_outcomes > 0 || n_given > 0;
+    /* let small outcomes gather: the workers need the cores more than the driver */
+    if (*progressed && n_outcomes < FEW_OUTCOMES) grvi_sleep(fine_pause_s);
+    return GRV_OK;
+}
+
+/* ---- after another driver ---- */
+
+/* What stands in a worker's inbox was handed out; the first ones of it may have ended. */
+static grv_status read_inbox(grv_batch *b, int number)
+{
+    grvi_batch_worker *const w = &b->workers[number];
+    grvi_record_reader reader;
+    grvi_fields fields;
+    int64_t kind = 0, offset = 0, n_ended = w->outcomes_to_skip;
+    char *path = NULL;
+    GRV_TRY(grvi_job_path(b, "workers/%d/inbox", number, &path));
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    grv_free(path);
+    if (fd < 0) return GRV_OK; /* nothing was handed out */
+    grvi_record_reader_init(&reader, fd, 0);
+    grv_status status = GRV_OK;
+    while (status == GRV_OK && (status = grvi_record_next(&reader, &kind, &fields, &offset)) == GRV_OK) {
+        w->inbox_bytes = reader.offset;
+        if (kind != GRVI_R_TASK) continue;
+        const int64_t task = grvi_get_i64(&fields), attempt = grvi_get_i64(&fields);
+        if (fields.failed || task < 0 || task >= b->n_tasks) continue;
+        if (n_ended-- > 0) {
+            w->last = (grvi_handed){task, attempt};
+            continue;
+        }
+        grvi_task *const t = &b->tasks[task];
+        status = push_handed(w, task, attempt);
+        if (t->state != GRV_BATCH_READY || attempt <= t->attempt) continue;
+        t->attempt = (uint16_t)attempt;
+        t->worker = number;
+        grvi_table_set_state(b, task, GRV_BATCH_RUNNING);
+    }
+    grvi_record_reader_fini(&reader);
+    return status == GRV_AGAIN ? GRV_OK : status;
+}
+
+/* Reads over the outcomes that an earlier driver took in. */
+static grv_status skip_told(grv_batch *b, int number)
+{
+    grvi_batch_worker *const w = &b->workers[number];
+    grvi_fields fields;
+    int64_t kind = 0, offset = 0;
+    grv_status status = GRV_OK;
+    for (int64_t n = w->outcomes_to_skip; n > 0 && status == GRV_OK;) {
+        status = grvi_record_next(&w->outbox, &kind, &fields, &offset);
+        if (status != GRV_OK) break;
+        n -= kind == GRVI_R_OUTCOME;
+        w->said_hello = w->said_hello || kind == GRVI_R_HELLO;
+    }
+    return status == GRV_AGAIN ? GRV_OK : status;
+}
+
+grv_status grvi_drive_adopt(grv_batch *b)
+{
+    for (int i = 0; i < b->n_workers; i++) {
+        if (!b->workers[i].is_alive) continue;
+        GRV_TRY(read_inbox(b, i));
+        if (!b->is_driver) continue;
+        GRV_TRY(open_mailbox(b, i));
+        GRV_TRY(skip_told(b, i));
+        int64_t n_outcomes = 0;
+        GRV_TRY(read_outbox(b, i, &n_outcomes));
+        if (b->workers[i].is_alive) GRV_TRY(check_liveness(b, i, &n_outcomes));
+    }
+    return b->is_driver ? grvi_job_commit(b, true) : GRV_OK;
+}

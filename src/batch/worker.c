@@ -1,0 +1,224 @@
+/* The supervisor of a worker. */
+#define _GNU_SOURCE /* sched_setaffinity, prctl */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "batch/worker_impl.h"
+#include "core/alloc.h"
+#include "core/fs.h"
+#include "grove/core.h"
+
+static const double look_s = 0.05;
+enum { BROKEN_MOST = 3 };
+
+grv_status grvi_worker_tell(const grvi_worker *w, const grvi_outcome_record *record, const void *values, int64_t n_bytes)
+{
+    grvi_text out = {0};
+    const int64_t begin = grvi_record_begin(&out, GRVI_R_OUTCOME);
+    grvi_put_outcome(&out, record, values, n_bytes);
+    grvi_record_end(&out, begin);
+    const grv_status status = grvi_records_write(w->outbox, "the worker's outbox", &out);
+    grvi_text_fini(&out);
+    return status;
+}
+
+static grv_status tell_word(const grvi_worker *w, int64_t kind, int64_t value)
+{
+    grvi_text out = {0};
+    const int64_t begin = grvi_record_begin(&out, kind);
+    grvi_put_i64(&out, value);
+    grvi_record_end(&out, begin);
+    const grv_status status = grvi_records_write(w->outbox, "the worker's outbox", &out);
+    grvi_text_fini(&out);
+    return status;
+}
+
+static grv_status read_settings(grvi_worker *w)
+{
+    char *path = NULL, *text = NULL;
+    int64_t n = 0;
+    long long memory = 0;
+    grvi_text name = {0};
+    grvi_text_printf(&name, "%s/workers/%d/settings", w->folder, w->number);
+    GRV_TRY(grvi_text_status(&name));
+    path = name.data;
+    grv_status status = grvi_fs_read(path, 4096, &text, &n);
+    if (status == GRV_OK && sscanf(text, "%d %lld %lf %lf %d", &w->settings.cores, &memory, &w->settings.time_limit_s, &w->settings.idle_s,
+                                   &w->settings.n_workers) != 5)
+        status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s: five numbers expected", path);
+    w->settings.memory = memory;
+    grv_free(path);
+    grv_free(text);
+    return status;
+}
+
+static grv_status open_for_appending(const grvi_worker *w, const char *name, int *fd)
+{
+    grvi_text path = {0};
+    grvi_text_printf(&path, "%s/workers/%d/%s", w->folder, w->number, name);
+    grv_status status = grvi_text_status(&path);
+    if (status == GRV_OK) *fd = open(path.data, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (status == GRV_OK && *fd < 0) status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "open %s: %s", path.data, strerror(errno));
+    grvi_text_fini(&path);
+    return status;
+}
+
+/* Cores number * cores .. of those that this process may use, in turn. */
+static void pin(const grvi_worker *w)
+{
+    cpu_set_t may, set;
+    if (w->settings.cores == 0 || sched_getaffinity(0, sizeof may, &may) != 0) return;
+    const int n_may = CPU_COUNT(&may), n_slots = n_may / w->settings.cores;
+    if (n_slots < 1) return;
+    const int first = (w->number % n_slots) * w->settings.cores;
+    CPU_ZERO(&set);
+    for (int cpu = 0, i = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &may)) continue;
+        if (i >= first && i < first + w->settings.cores) CPU_SET(cpu, &set);
+        i++;
+    }
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+/* Bytes that a process holds in memory. */
+static int64_t resident_bytes(pid_t pid)
+{
+    char path[64], text[128];
+    long long total = 0, resident = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return sscanf(text, "%lld %lld", &total, &resident) == 2 ? resident * (int64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Was the running task cancelled? The file of cancellations is short and is read anew. */
+static bool is_cancelled(const grvi_worker *w, int64_t task)
+{
+    bool found = false;
+    char path[4096];
+    grvi_record_reader reader;
+    grvi_fields fields;
+    int64_t kind = 0, offset = 0;
+    if (snprintf(path, sizeof path, "%s/workers/%d/cancel", w->folder, w->number) >= (int)sizeof path) return false;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    grvi_record_reader_init(&reader, fd, 0);
+    while (!found && grvi_record_next(&reader, &kind, &fields, &offset) == GRV_OK) found = kind == GRVI_R_CANCEL && grvi_get_i64(&fields) == task;
+    grvi_record_reader_fini(&reader);
+    return found;
+}
+
+/* Kills the runner and a program that it started. */
+static void stop_runner(const grvi_worker *w, pid_t runner)
+{
+    const int64_t program = atomic_load(&w->page->program);
+    (void)kill(runner, SIGKILL);
+    if (program > 1) (void)kill(-(pid_t)program, SIGKILL);
+}
+
+/* Watches a runner until it ends; why: what it was stopped for, if it was. Returns the status of wait(2). */
+static int watch_runner(const grvi_worker *w, pid_t runner, grvi_outcome *why)
+{
+    int ended = 0;
+    double looked = 0;
+    *why = GRVI_OUTCOME_CRASHED;
+    for (;;) {
+        const pid_t got = waitpid(runner, &ended, WNOHANG);
+        if (got == runner) return ended;
+        const int64_t task = atomic_load(&w->page->task), program = atomic_load(&w->page->program);
+        if (task >= 0 && *why == GRVI_OUTCOME_CRASHED) {
+            const double seconds = grvi_unix_time() - atomic_load(&w->page->start);
+            if (w->settings.time_limit_s > 0 && seconds > w->settings.time_limit_s) *why = GRVI_OUTCOME_TIMEOUT;
+            else if (w->settings.memory > 0 && resident_bytes(program > 1 ? (pid_t)program : runner) > w->settings.memory) *why = GRVI_OUTCOME_MEMORY;
+            else if (grv_clock_seconds() - looked > 4 * look_s && is_cancelled(w, task)) *why = GRVI_OUTCOME_CANCELLED;
+            if (grv_clock_seconds() - looked > 4 * look_s) looked = grv_clock_seconds();
+            if (*why != GRVI_OUTCOME_CRASHED) stop_runner(w, runner);
+        }
+        grvi_sleep(look_s);
+    }
+}
+
+/* Tells how the task ended that the runner died with. */
+static grv_status tell_death(const grvi_worker *w, int ended, grvi_outcome why)
+{
+    char reason[256];
+    const int64_t task = atomic_load(&w->page->task), program = atomic_load(&w->page->program);
+    if (program > 1) (void)kill(-(pid_t)program, SIGKILL);
+    if (task < 0) return GRV_OK;
+    if (why == GRVI_OUTCOME_TIMEOUT) (void)snprintf(reason, sizeof reason, "it ran longer than its limit of %g s", w->settings.time_limit_s);
+    else if (why == GRVI_OUTCOME_MEMORY)
+        (void)snprintf(reason, sizeof reason, "it held more than its limit of %lld bytes (resident memory, watched)", (long long)w->settings.memory);
+    else if (why == GRVI_OUTCOME_CANCELLED) (void)snprintf(reason, sizeof reason, "it was cancelled");
+    else if (WIFSIGNALED(ended)) (void)snprintf(reason, sizeof reason, "it crashed: signal %d, %s", WTERMSIG(ended), strsignal(WTERMSIG(ended)));
+    else (void)snprintf(reason, sizeof reason, "it ended its process with exit code %d", WEXITSTATUS(ended));
+    const grvi_outcome_record r = {.task = task, .attempt = atomic_load(&w->page->attempt), .worker = w->number, .outcome = why,
+                                   .start = atomic_load(&w->page->start), .end = grvi_unix_time(), .log_begin = atomic_load(&w->page->log_begin),
+                                   .log_end = lseek(w->output, 0, SEEK_END), .reason = reason};
+    atomic_store(&w->page->task, -1);
+    return grvi_worker_tell(w, &r, NULL, 0);
+}
+
+static grv_status supervise(grvi_worker *w)
+{
+    int n_broken = 0;
+    for (;;) {
+        grvi_outcome why = GRVI_OUTCOME_CRASHED;
+        atomic_store(&w->page->task, -1);
+        atomic_store(&w->page->program, 0);
+        const pid_t supervisor = getpid(), runner = fork();
+        GRV_CHECK(runner >= 0, GRV_E_NOMEM, "fork: %s", strerror(errno));
+        if (runner == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != supervisor) _exit(GRVI_EXIT_BROKEN);
+            (void)dup2(w->output, 1);
+            (void)dup2(w->output, 2);
+            const struct rlimit no_core = {0, 0};
+            (void)setrlimit(RLIMIT_CORE, &no_core);
+            _exit(grvi_run_tasks(w));
+        }
+        const int ended = watch_runner(w, runner, &why);
+        if (WIFEXITED(ended) && atomic_load(&w->page->task) < 0) {
+            if (WEXITSTATUS(ended) == GRVI_EXIT_IDLE) return tell_word(w, GRVI_R_BYE, 0);
+            if (WEXITSTATUS(ended) == GRVI_EXIT_FRESH) continue;
+            if (++n_broken >= BROKEN_MOST) return tell_word(w, GRVI_R_BYE, 0);
+        }
+        GRV_TRY(tell_death(w, ended, why));
+    }
+}
+
+grv_status grv_batch_worker(const char *folder, int number)
+{
+    grv_status status = GRV_OK;
+    grvi_text path = {0};
+    grvi_worker w = {.folder = folder, .number = number, .outbox = -1, .output = -1};
+    GRV_TRY_GOTO(read_settings(&w));
+    GRV_TRY_GOTO(open_for_appending(&w, "outbox", &w.outbox));
+    GRV_TRY_GOTO(open_for_appending(&w, "output", &w.output));
+    grvi_text_printf(&path, "%s/blobs", folder);
+    GRV_TRY_GOTO(grvi_text_status(&path));
+    GRV_TRY_GOTO(grvi_kv_fs_create(path.data, true, GRV_STORE_SYNC_NONE, &w.blobs));
+    w.page = mmap(NULL, sizeof *w.page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    GRV_CHECK_GOTO(w.page != MAP_FAILED, GRV_E_NOMEM, "a shared page: %s", strerror(errno));
+    pin(&w);
+    GRV_TRY_GOTO(tell_word(&w, GRVI_R_HELLO, getpid()));
+    GRV_TRY_GOTO(supervise(&w));
+done:
+    if (w.page != NULL && w.page != MAP_FAILED) (void)munmap(w.page, sizeof *w.page);
+    grvi_kv_destroy(&w.blobs);
+    if (w.outbox >= 0) (void)close(w.outbox);
+    if (w.output >= 0) (void)close(w.output);
+    grvi_text_fini(&path);
+    return status;
+}
