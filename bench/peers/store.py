@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """grove's store against tensorstore and zarr-python: one run, the same files, the same cores, one table.
 
-    store.py --python build/venv/bin/python --folder /tmp/store_bench            about 4 GB of arrays, ten minutes
+    store.py --python build/venv/bin/python --folder /tmp/store_bench            about 4 GB of arrays, a quarter of an hour (--rounds 2: ten minutes)
     store.py --python build/venv/bin/python --folder /tmp/store_bench --size 64 --rounds 1
 
 Arrays of float32 fields and of points, each with zstd and with blosc-zstd, are made by grove in the folder and stay there. Every side runs in
