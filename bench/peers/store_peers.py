@@ -226,6 +226,7 @@ class Bench:
     def seconds_of(self, name, calls):
         if name == "write":
             shutil.rmtree(self.written, ignore_errors=True)
+            os.sync()  # what was written before is on the disk, and not in the way
         elif self.problem.cold:
             self.resident = max(self.resident, drop_pages(self.path))
         start, cpu = time.perf_counter(), time.process_time()
