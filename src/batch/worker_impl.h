@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "batch/batch_impl.h"
+#include "batch/memory_group.h"
 
 /* Why a runner ended on its own. */
 enum { GRVI_EXIT_IDLE = 40, GRVI_EXIT_FRESH = 41, GRVI_EXIT_BROKEN = 42 };
@@ -34,6 +35,7 @@ typedef struct grvi_worker {
     int outbox, output; /* descriptors, for appending */
     grvi_kv *blobs;
     grvi_shared_page *page;
+    grvi_memory_group memory; /* without path: memory is watched */
 } grvi_worker;
 
 /* The runner: reads the inbox from page->inbox_offset on; returns an exit code. */
