@@ -141,7 +141,8 @@ static int watch_runner(const grvi_worker *w, pid_t runner, grvi_outcome *why)
         if (task >= 0 && *why == GRVI_OUTCOME_CRASHED) {
             const double seconds = grvi_unix_time() - atomic_load(&w->page->start);
             if (w->settings.time_limit_s > 0 && seconds > w->settings.time_limit_s) *why = GRVI_OUTCOME_TIMEOUT;
-            else if (w->settings.memory > 0 && resident_bytes(program > 1 ? (pid_t)program : runner) > w->settings.memory) *why = GRVI_OUTCOME_MEMORY;
+            else if (w->settings.memory > 0 && !atomic_load(&w->page->in_group) &&
+                     resident_bytes(program > 1 ? (pid_t)program : runner) > w->settings.memory) *why = GRVI_OUTCOME_MEMORY;
             else if (grv_clock_seconds() - looked > 4 * look_s && is_cancelled(w, task)) *why = GRVI_OUTCOME_CANCELLED;
             if (grv_clock_seconds() - looked > 4 * look_s) looked = grv_clock_seconds();
             if (*why != GRVI_OUTCOME_CRASHED) stop_runner(w, runner);
@@ -184,7 +185,7 @@ static grv_status supervise(grvi_worker *w)
         GRV_CHECK(runner >= 0, GRV_E_NOMEM, "fork: %s", strerror(errno));
         if (runner == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            (void)grvi_memory_group_join(&w->memory); /* if not, it is watched all the same */
+            atomic_store(&w->page->in_group, grvi_memory_group_join(&w->memory)); /* if not, it is watched */
             if (getppid() != supervisor) _exit(GRVI_EXIT_BROKEN);
             (void)dup2(w->output, 1);
             (void)dup2(w->output, 2);

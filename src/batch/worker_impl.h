@@ -18,6 +18,7 @@ typedef struct grvi_shared_page {
     _Atomic int64_t inbox_offset; /* of the next record to read */
     _Atomic int64_t task, attempt; /* running; task -1: none */
     _Atomic int64_t log_begin;
+    _Atomic bool in_group;        /* the kernel keeps the memory limit */
     _Atomic int64_t program;      /* process group of a running program, 0: none */
     _Atomic double start;         /* Unix time */
 } grvi_shared_page;
