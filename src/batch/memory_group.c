@@ -73,16 +73,13 @@ bool grvi_memory_group_join(const grvi_memory_group *group)
     return group->path[0] != '\0' && write_text(group->path, "cgroup.procs", "0");
 }
 
-bool grvi_memory_group_has_killed(grvi_memory_group *group)
+int64_t grvi_memory_group_kills(const grvi_memory_group *group)
 {
     char path[GRVI_GROUP_PATH_BYTES + 64], text[1024];
-    if (group->path[0] == '\0') return false;
+    if (group->path[0] == '\0') return 0;
     (void)snprintf(path, sizeof path, "%s/%s", group->path, group->is_version_2 ? "memory.events" : "memory.oom_control");
     const char *at = read_text(path, text, sizeof text) ? strstr(text, "oom_kill ") : NULL;
-    const int64_t n = at != NULL ? strtoll(at + strlen("oom_kill "), NULL, 10) : 0;
-    const bool has_killed = n > group->n_killed;
-    group->n_killed = n;
-    return has_killed;
+    return at != NULL ? strtoll(at + strlen("oom_kill "), NULL, 10) : 0;
 }
 
 void grvi_memory_group_remove(grvi_memory_group *group)

@@ -159,11 +159,13 @@ static void finish(const grvi_function *f, program_call *call)
 }
 
 /* How it ended, if not well, with the last that it printed. */
-static grv_status check_end(const char *program, int code, int output, int64_t output_begin)
+static grv_status check_end(const grvi_worker *w, const char *program, int code, int64_t output_begin)
 {
     char line[512];
-    grvi_fs_last_line(output, output_begin, line, sizeof line);
+    grvi_fs_last_line(w->output, output_begin, line, sizeof line);
     const char *const colon = line[0] != '\0' ? ": " : "";
+    GRV_CHECK(!grvi_worker_was_over_memory(w), GRV_E_NOMEM, "%s held more than its limit of %lld bytes (control group)", program,
+              (long long)w->settings.memory);
     GRV_CHECK(!WIFSIGNALED(code), GRV_E_ARG, "%s crashed: signal %d, %s%s%s", program, WTERMSIG(code), strsignal(WTERMSIG(code)), colon, line);
     GRV_CHECK(WEXITSTATUS(code) == 0, GRV_E_ARG, "%s ended with exit code %d%s%s", program, WEXITSTATUS(code), colon, line);
     return GRV_OK;
@@ -177,7 +179,7 @@ grv_status grvi_task_program_run(grvi_worker *w, const grvi_function *f, int64_t
     const int64_t output_begin = lseek(w->output, 0, SEEK_END);
     grv_status status = prepare(w, f, task, attempt, args, n_args, &call);
     if (status == GRV_OK) status = grvi_spawn_and_wait(w, call.argv, call.folder, w->output, &code);
-    if (status == GRV_OK) status = check_end(call.argv[0], code, w->output, output_begin);
+    if (status == GRV_OK) status = check_end(w, call.argv[0], code, output_begin);
     for (int i = 0; i < f->n_outputs && status == GRV_OK; i++) {
         status = take_output(w, call.folder, call.outputs[i], values);
         (*n_values)++;

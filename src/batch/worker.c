@@ -167,14 +167,20 @@ static int watch_runner(const grvi_worker *w, pid_t runner, grvi_outcome *why)
     }
 }
 
+bool grvi_worker_was_over_memory(const grvi_worker *w)
+{
+    const int64_t n = grvi_memory_group_kills(&w->memory);
+    return n > atomic_exchange(&w->page->memory_kills, n);
+}
+
 /* Tells how the task ended that the runner died with. */
-static grv_status tell_death(grvi_worker *w, int ended, grvi_outcome why)
+static grv_status tell_death(const grvi_worker *w, int ended, grvi_outcome why)
 {
     char reason[256];
     const int64_t task = atomic_load(&w->page->task), program = atomic_load(&w->page->program);
     if (program > 1) (void)kill(-(pid_t)program, SIGKILL);
     if (task < 0) return GRV_OK;
-    const bool by_kernel = why == GRVI_OUTCOME_CRASHED && grvi_memory_group_has_killed(&w->memory);
+    const bool by_kernel = why == GRVI_OUTCOME_CRASHED && grvi_worker_was_over_memory(w);
     if (by_kernel) why = GRVI_OUTCOME_MEMORY;
     if (why == GRVI_OUTCOME_TIMEOUT) (void)snprintf(reason, sizeof reason, "it ran longer than its limit of %g s", w->settings.time_limit_s);
     else if (why == GRVI_OUTCOME_MEMORY)

@@ -19,6 +19,7 @@ typedef struct grvi_shared_page {
     _Atomic int64_t task, attempt; /* running; task -1: none */
     _Atomic int64_t log_begin;
     _Atomic bool in_group;        /* the kernel keeps the memory limit */
+    _Atomic int64_t memory_kills; /* as last looked at */
     _Atomic int64_t program;      /* process group of a running program, 0: none */
     _Atomic double start;         /* Unix time */
 } grvi_shared_page;
@@ -39,6 +40,8 @@ typedef struct grvi_worker {
     grvi_memory_group memory; /* without path: memory is watched */
 } grvi_worker;
 
+/* Has the kernel killed anything of the running task for its memory? */
+bool grvi_worker_was_over_memory(const grvi_worker *worker);
 /* The runner: reads the inbox from page->inbox_offset on; returns an exit code. */
 int grvi_run_tasks(grvi_worker *worker);
 grv_status grvi_worker_tell(const grvi_worker *worker, const grvi_outcome_record *record, const void *values, int64_t n_bytes) GRV_MUST_CHECK;

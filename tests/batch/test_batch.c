@@ -295,7 +295,7 @@ static void test_program_failures(void **state)
     const char *const argv[] = {"sh", "-c", "{0}"};
     ok(grv_batch_program(batch, argv, 3, NULL, 0, &shell));
     const grv_batch_value talk = grv_batch_string("echo first; echo no convergence >&2; echo; exit 4");
-    const grv_batch_value grow = grv_batch_string("head -c 400000000 /dev/zero | { tail -c 400000000; sleep 20; } | wc -c; true");
+    const grv_batch_value grow = grv_batch_string("head -c 400000000 /dev/zero | tail -c 400000000 | { sleep 1; wc -c; }; true");
     ok(grv_batch_exec(batch, shell, &talk, 1, &talks));
     ok(grv_batch_exec(batch, shell, &grow, 1, &grows));
     assert_int_equal(grv_batch_fetch(batch, talks, 0, &value), GRV_E_NOT_FOUND);
