@@ -237,6 +237,8 @@ void grvi_executors_close(grv_batch *batch);
 grvi_executor_kind grvi_executor_kind_of(const char *handle);
 grvi_executor *grvi_executor_of(const grv_batch *batch, int worker);
 grv_status grvi_executors_poll(grv_batch *batch) GRV_MUST_CHECK;
+/* Gives back at once the places that cost, if no task is left. */
+grv_status grvi_executors_release(grv_batch *batch) GRV_MUST_CHECK;
 /* What the scheduler of an executor said last, for people: the file `scheduler`. */
 grv_status grvi_executors_words(const grv_batch *batch, grvi_text *out) GRV_MUST_CHECK;
 /* The program grove: what was asked for, or this process, or beside it, or on PATH. */

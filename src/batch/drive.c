@@ -119,7 +119,8 @@ static grv_status end_worker(grv_batch *b, int number, const char *why)
         const grvi_handed h = *first_handed(w);
         const bool ran = w->said_hello && !w->said_bye && !w->was_cut_short;
         char text[512];
-        (void)snprintf(text, sizeof text, "its worker %d vanished (%s)", number, why);
+        (void)snprintf(text, sizeof text, "its worker %d vanished%s (%s)", number,
+                       w->end_s > 0 && grvi_unix_time() > w->end_s - 1 ? " at the end of its allocation's time" : "", why);
         GRV_TRY_GOTO(tell(b, number, &h, ran ? GRVI_OUTCOME_LOST : GRVI_OUTCOME_REQUEUED, ran ? text : ""));
         w->said_bye = true; /* the others behind the first had not begun */
     }

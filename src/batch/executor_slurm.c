@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "batch/batch_impl.h"
@@ -127,16 +127,20 @@ static grv_status write_news(executor_slurm *e)
 {
     char *path = NULL;
     grvi_text out = {0};
+    char when[32] = "";
+    struct tm parts;
+    const time_t now = time(NULL);
     if (!e->has_news) return GRV_OK;
     e->has_news = false;
+    if (gmtime_r(&now, &parts) != NULL) (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%SZ", &parts);
     for (int i = 0; i < e->n; i++) {
         const allocation *const a = &e->allocations[i];
         if (!is_open(a)) continue;
-        grvi_text_printf(&out, "Slurm, allocation %s", a->name);
+        grvi_text_printf(&out, "Slurm at %s: allocation %s", when, a->name);
         if (a->n > 0) grvi_text_printf(&out, " (workers %d to %d)", a->first, a->first + a->n - 1);
         grvi_text_printf(&out, ": %s\n", a->words != NULL ? a->words : a->state == NEW ? "not submitted yet" : "submitted");
     }
-    if (e->trouble != NULL && e->trouble[0] != '\0') grvi_text_printf(&out, "Slurm said: %s\n", e->trouble);
+    if (e->trouble != NULL && e->trouble[0] != '\0') grvi_text_printf(&out, "Slurm at %s: %s\n", when, e->trouble);
     grv_status status = grvi_text_status(&out);
     if (status == GRV_OK) status = grvi_fs_join(e->folder, "scheduler", &path);
     if (status == GRV_OK) status = grvi_fs_write_atomic(path, grvi_text_get(&out), out.n, false);
@@ -331,30 +335,37 @@ static void take_list(executor_slurm *e)
     }
 }
 
-static grv_status poll_list(executor_slurm *e)
+/* What runs is not disturbed by a scheduler that does not answer: it is asked again, less and less often. */
+static void note_list_failure(executor_slurm *e, const char *messages)
+{
+    if (e->list_pause_s <= 0) grv_log_message(e->log, GRV_LOG_WARN, "squeue failed: %s", messages);
+    set_text(&e->trouble, messages);
+    e->has_news = true;
+    e->list_pause_s = fmin(pause_most_s, fmax(pause_least_s, 2 * e->list_pause_s));
+    e->list_s = grv_clock_seconds() + fmax(e->params.slurm.poll_interval_s, e->list_pause_s);
+}
+
+static void poll_list(executor_slurm *e)
 {
     char user[32], squeue[] = "squeue", no_header[] = "--noheader", format[] = "--format=%i %T %j %r";
     char *const argv[] = {squeue, no_header, user, format, NULL};
     const double now = grv_clock_seconds();
     bool is_wanted = false;
     if (e->squeue.pid > 0) {
-        if (!grvi_command_has_ended(&e->squeue, answer_s)) return GRV_OK;
-        const bool has_failed = e->squeue.code != 0;
-        if (has_failed) {
-            if (e->list_pause_s <= 0) grv_log_message(e->log, GRV_LOG_WARN, "squeue failed: %s", grvi_command_messages(&e->squeue));
-            set_text(&e->trouble, grvi_command_messages(&e->squeue));
-            e->has_news = true;
-        } else {
+        if (!grvi_command_has_ended(&e->squeue, answer_s)) return;
+        if (e->squeue.code == 0) {
             take_list(e);
+            e->list_pause_s = 0;
+            e->list_s = now + e->params.slurm.poll_interval_s;
+        } else {
+            note_list_failure(e, grvi_command_messages(&e->squeue));
         }
-        e->list_pause_s = has_failed ? fmin(pause_most_s, fmax(pause_least_s, 2 * e->list_pause_s)) : 0;
-        e->list_s = now + fmax(e->params.slurm.poll_interval_s, e->list_pause_s);
     }
     for (int i = 0; i < e->n; i++) is_wanted = is_wanted || (is_open(&e->allocations[i]) && e->allocations[i].state != NEW);
-    if (!is_wanted || now < e->list_s) return GRV_OK;
+    if (!is_wanted || now < e->list_s) return;
     (void)snprintf(user, sizeof user, "--user=%ld", (long)getuid());
     e->listed_s = now;
-    return grvi_command_start(&e->squeue, argv);
+    if (grvi_command_start(&e->squeue, argv) != GRV_OK) note_list_failure(e, grv_error_message());
 }
 
 static grv_status slurm_poll(grvi_executor *executor)
@@ -362,7 +373,7 @@ static grv_status slurm_poll(grvi_executor *executor)
     executor_slurm *const e = (executor_slurm *)executor;
     GRV_TRY(take_submission(e));
     GRV_TRY(submit_next(e));
-    GRV_TRY(poll_list(e));
+    poll_list(e);
     return write_news(e);
 }
 

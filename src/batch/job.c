@@ -211,29 +211,11 @@ grv_status grv_batch_open(const char *folder, const grv_batch_params *params, gr
 
 grv_status grv_batch_look(const char *folder, grv_batch **batch) { return open_job(folder, NULL, false, batch); }
 
-static int64_t n_ended(const grv_batch *b)
-{
-    return b->n_state[GRV_BATCH_DONE] + b->n_state[GRV_BATCH_FAILED] + b->n_state[GRV_BATCH_CANCELLED];
-}
-
-/* Nothing is left to do: places that cost are given back at once. */
-static grv_status dismiss_all(grv_batch *b)
-{
-    if (n_ended(b) < b->n_tasks) return GRV_OK;
-    for (int i = 0; i < b->n_workers; i++) {
-        if (!b->workers[i].is_alive || !grvi_executor_of(b, i)->class->is_queued) continue;
-        GRV_TRY(grvi_drive_dismiss(b, i));
-    }
-    for (int k = 0; k < GRVI_N_EXECUTORS; k++)
-        if (b->executors[k] != NULL && b->executors[k]->class->release != NULL) b->executors[k]->class->release(b->executors[k]);
-    return GRV_OK;
-}
-
 void grv_batch_close(grv_batch **batch)
 {
     if (batch == NULL || *batch == NULL) return;
     grv_batch *const b = *batch;
-    if (b->is_driver && b->journal >= 0 && (dismiss_all(b) != GRV_OK || grvi_job_commit(b, true) != GRV_OK))
+    if (b->is_driver && b->journal >= 0 && (grvi_executors_release(b) != GRV_OK || grvi_job_commit(b, true) != GRV_OK))
         grv_log_message(b->params.log, GRV_LOG_ERROR, "%s", grv_error_message());
     for (int i = 0; i < b->n_workers; i++) grvi_worker_fini(&b->workers[i]);
     for (int i = 0; i < b->n_functions; i++) grvi_function_fini(&b->functions[i]);
@@ -622,7 +604,7 @@ static grv_status explain_waiting(grv_batch *b, int64_t task, const char *verb)
 static grv_status explain(grv_batch *b, int64_t task, const grvi_outcome_record *last)
 {
     const grvi_task *const t = &b->tasks[task];
-    const grv_batch_counts counts = grv_batch_counts_get(b);
+    int n_begun = 0;
     const bool has_failed_before = t->failures > 0 && last->reason[0] != '\0';
     switch ((grv_batch_state)t->state) {
     case GRV_BATCH_WAITING: return explain_waiting(b, task, "waits for");
@@ -631,8 +613,8 @@ static grv_status explain(grv_batch *b, int64_t task, const grvi_outcome_record 
         grvi_text_append(&b->message, last->reason);
         break;
     case GRV_BATCH_READY:
-        grvi_text_printf(&b->message, counts.n_workers == 0 ? "ready; no worker is there: does a driver run?" : "ready; %d workers have other tasks before it",
-                         counts.n_workers);
+        for (int i = 0; i < b->n_workers; i++) n_begun += b->workers[i].is_alive && b->workers[i].said_hello;
+        grvi_text_printf(&b->message, n_begun == 0 ? "ready; no worker has begun: does a driver run?" : "ready; %d workers have other tasks before it", n_begun);
         GRV_TRY(grvi_executors_words(b, &b->message));
         break;
     case GRV_BATCH_RUNNING:
@@ -688,6 +670,11 @@ static grv_status unpack_result(grv_batch *b, int64_t task, int output, grv_batc
 done:
     grvi_text_fini(&buffer);
     return status;
+}
+
+static int64_t n_ended(const grv_batch *b)
+{
+    return b->n_state[GRV_BATCH_DONE] + b->n_state[GRV_BATCH_FAILED] + b->n_state[GRV_BATCH_CANCELLED];
 }
 
 /* One round, and a pause if nothing happened. */

@@ -34,21 +34,10 @@ static grv_status worker_path(const char *folder, int number, const char *name, 
 }
 
 /* In a session of its own: a signal to this process' group reaches it once, by this process. */
-static grv_status start_worker(const char *folder, int number, double end_s, pid_t *pid)
+static grv_status start_worker(char *const *argv, const char *log, pid_t *pid)
 {
-    char name[16], end[32], *log = NULL, *job = NULL;
-    char program[] = "grove", batch[] = "batch", worker[] = "worker";
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
-    (void)snprintf(name, sizeof name, "%d", number);
-    (void)snprintf(end, sizeof end, "%.0f", end_s);
-    GRV_TRY(grvi_strdup(folder, &job));
-    grv_status status = worker_path(folder, number, "worker.log", &log);
-    if (status != GRV_OK) {
-        grv_free(job);
-        return status;
-    }
-    char *const argv[] = {program, batch, worker, job, name, end, NULL};
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawn_file_actions_init(&files);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
@@ -57,10 +46,24 @@ static grv_status start_worker(const char *folder, int number, double end_s, pid
     const int error = posix_spawn(pid, "/proc/self/exe", &files, &attributes, argv, environ);
     (void)posix_spawn_file_actions_destroy(&files);
     (void)posix_spawnattr_destroy(&attributes);
-    grv_free(log);
-    grv_free(job);
-    GRV_CHECK(error == 0, GRV_E_IO, "start worker %d: %s", number, strerror(error));
+    GRV_CHECK(error == 0, GRV_E_IO, "start a worker: %s", strerror(error));
     return GRV_OK;
+}
+
+static grv_status start_workers(char *folder, int first, int n, double end_s, pid_t *pids)
+{
+    char program[] = "grove", batch[] = "batch", worker[] = "worker", number[16], end[32];
+    char *const argv[] = {program, batch, worker, folder, number, end, NULL};
+    grv_status status = GRV_OK;
+    (void)snprintf(end, sizeof end, "%.0f", end_s);
+    for (int i = 0; i < n && status == GRV_OK; i++) {
+        char *log = NULL;
+        (void)snprintf(number, sizeof number, "%d", first + i);
+        status = worker_path(folder, first + i, "worker.log", &log);
+        if (status == GRV_OK) status = start_worker(argv, log, &pids[i]);
+        grv_free(log);
+    }
+    return status;
 }
 
 /* A worker that leaves tells so itself; the driver hears of the others by the file `ended`. */
@@ -76,33 +79,43 @@ static grv_status note_end(const char *folder, int number, int ended)
     return status;
 }
 
-grv_status grv_batch_node(const char *folder, int first, int n, double end_s)
+/* Until all have ended. SIGTERM is passed on to them. */
+static grv_status reap(const char *folder, int first, int n, pid_t *pids)
 {
     grv_status status = GRV_OK;
-    pid_t *pids = NULL;
     bool was_told = false;
-    int n_left = 0;
-    struct sigaction action = {.sa_handler = note_signal};
-    GRV_CHECK(n >= 1 && first >= 0, GRV_E_ARG, "at least one worker expected, %d found", n);
-    GRV_TRY(GRVI_CALLOC(&pids, n));
-    (void)sigaction(SIGTERM, &action, NULL);
-    for (; n_left < n && status == GRV_OK; n_left += status == GRV_OK) status = start_worker(folder, first + n_left, end_s, &pids[n_left]);
-    while (n_left > 0) {
+    for (;;) {
         int ended = 0;
+        const bool tells = has_to_go && !was_told;
         const pid_t pid = waitpid(-1, &ended, WNOHANG);
-        if (has_to_go && !was_told)
-            for (int i = 0; i < n; i++)
-                if (pids[i] > 0) (void)kill(pids[i], SIGTERM);
-        was_told = has_to_go;
-        if (pid <= 0) grvi_sleep(look_s);
-        for (int i = 0; i < n && pid > 0; i++) {
-            if (pids[i] != pid) continue;
+        if (pid < 0 && errno == ECHILD) return status;
+        for (int i = 0; i < n; i++) {
+            if (tells && pids[i] > 0) (void)kill(pids[i], SIGTERM);
+            if (pid <= 0 || pids[i] != pid) continue;
+            pids[i] = 0;
             const grv_status noted = note_end(folder, first + i, ended);
             if (status == GRV_OK) status = noted;
-            pids[i] = 0;
-            n_left--;
         }
+        was_told = was_told || tells;
+        if (pid <= 0) grvi_sleep(look_s);
+    }
+}
+
+grv_status grv_batch_node(const char *folder, int first, int n, double end_s)
+{
+    pid_t *pids = NULL;
+    char *job = NULL;
+    const struct sigaction action = {.sa_handler = note_signal};
+    GRV_CHECK(n >= 1 && first >= 0, GRV_E_ARG, "at least one worker expected, %d found", n);
+    GRV_TRY(grvi_strdup(folder, &job));
+    grv_status status = GRVI_CALLOC(&pids, n);
+    (void)sigaction(SIGTERM, &action, NULL);
+    if (status == GRV_OK) status = start_workers(job, first, n, end_s, pids);
+    if (pids != NULL) {
+        const grv_status reaped = reap(folder, first, n, pids);
+        if (status == GRV_OK) status = reaped;
     }
     grv_free(pids);
+    grv_free(job);
     return status;
 }
