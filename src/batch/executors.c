@@ -90,7 +90,7 @@ grv_status grvi_executors_release(grv_batch *b)
 {
     if (b->n_state[GRV_BATCH_WAITING] + b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING] > 0) return GRV_OK;
     for (int i = 0; i < b->n_workers; i++)
-        if (b->workers[i].is_alive && grvi_executor_of(b, i)->class->is_queued) GRV_TRY(grvi_drive_dismiss(b, i));
+        if (b->workers[i].is_alive && grvi_executor_of(b, i) != NULL && grvi_executor_of(b, i)->class->is_queued) GRV_TRY(grvi_drive_dismiss(b, i));
     for (int k = 0; k < GRVI_N_EXECUTORS; k++)
         if (b->executors[k] != NULL && b->executors[k]->class->release != NULL) b->executors[k]->class->release(b->executors[k]);
     return GRV_OK;
