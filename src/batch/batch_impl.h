@@ -112,7 +112,6 @@ typedef struct grvi_batch_worker {
     bool has_to_go;           /* takes no more tasks: whoever gave it its place wants that back */
     bool was_cut_short;       /* ... and before the time that was agreed: no fault of the task that runs */
     grvi_executor_kind executor;
-    int group;                /* the first of those it was started with */
     double end_s;             /* Unix time when its place ends; 0: nobody says */
     char *handle;             /* of the executor */
     int inbox;                /* descriptor, -1 when gone */

@@ -110,7 +110,7 @@ static grv_status end_worker(grv_batch *b, int number, const char *why)
     grvi_text reason = {0};
     grv_status status = GRV_OK;
     if (!w->said_hello && !w->said_bye) {
-        b->start_failures += number == w->group; /* those that were started together failed together */
+        b->start_failures += !grvi_executor_of(b, number)->class->is_queued; /* a queue has reasons of its own */
         grvi_text_printf(&reason, "worker %d ended before it began (%s): ", number, why);
         GRV_TRY_GOTO(append_tail(b, "workers/%d/worker.log", number, &reason));
         grv_log_message(b->params.log, GRV_LOG_WARN, "%s", grvi_text_get(&reason));

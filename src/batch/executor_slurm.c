@@ -23,6 +23,7 @@
 /* seconds: most for an answer, after a failure, between two failures that are waited for, until failures without any success count, for scancel */
 static const double answer_s = 60, pause_least_s = 1, pause_most_s = 60, hopeless_s = 120, cancel_s = 20;
 static const char handle_prefix[] = "slurm ";
+enum { FAILED_STARTS_MOST = 3 };
 
 /* $0 is a copy that Slurm made. Nothing of a job's name stands in the text: all comes as arguments. With several nodes srun starts a process on each; its
  * own session keeps signals to the batch script away from it, the processes get them directly. */
@@ -31,6 +32,7 @@ static const char script[] =
     "# One allocation of a job of grove: starts its workers. Arguments: the job's folder, the log, the program grove, seconds,\n"
     "# nodes, cores of a node, first worker, workers, workers of a node.\n"
     "umask 077\n"
+    "if [ \"${SLURM_RESTART_COUNT:-0}\" -gt 0 ]; then exit 1; fi\n" /* its workers have been given up */
     "job=$1 log=$2 program=$3 seconds=$4 nodes=$5 cores=$6 first=$7 workers=$8 each=$9\n"
     "exec </dev/null >>\"$log\" 2>&1\n"
     "end=$(($(date +%s) + seconds))\n"
@@ -56,6 +58,8 @@ typedef struct allocation {
     int first, n;     /* workers */
     double known_s;   /* lists that were asked for before this say nothing about it */
     bool was_listed;
+    bool has_begun;   /* a worker said hello */
+    bool is_excused;  /* that none did says nothing */
 } allocation;
 
 typedef struct executor_slurm {
@@ -147,6 +151,24 @@ static grv_status write_news(executor_slurm *e)
     grv_free(path);
     grvi_text_fini(&out);
     return status;
+}
+
+/* Why it is no more: the end of its log, too, where the nodes say that the program cannot be run there. */
+static void append_end(const executor_slurm *e, const allocation *a, grvi_text *out)
+{
+    enum { MOST = 400 };
+    char *path = NULL, *text = NULL;
+    int64_t n = 0;
+    grvi_text_append(out, a->words != NULL ? a->words : "its allocation has ended");
+    if (log_path(e, a->name, &path) == GRV_OK && !grvi_fs_exists(path))
+        grvi_text_append(out, "; it left no log: it never ran, or its node does not see the job's folder by this path");
+    else if (path != NULL && grvi_fs_read(path, (int64_t)16 << 20, &text, &n) == GRV_OK) {
+        while (n > 0 && isspace((unsigned char)text[n - 1])) n--;
+        if (n > 0) grvi_text_append(out, "; its log ends: ");
+        if (n > 0) grvi_text_append_n(out, text + (n > MOST ? n - MOST : 0), n > MOST ? MOST : n);
+    }
+    grv_free(text);
+    grv_free(path);
 }
 
 /* ---- sbatch ---- */
@@ -245,14 +267,25 @@ done:
     return status;
 }
 
+static bool has_one_of(const char *text, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (strstr(text, *words) != NULL) return true;
+    return false;
+}
+
+/* The answer is missing: Slurm may have the job. */
+static bool is_doubtful(const char *messages)
+{
+    static const char *const words[] = {"timed out", "no answer in", "Zero Bytes were", "Connection reset", NULL};
+    return has_one_of(messages, words);
+}
+
 /* Failures that may pass; what a site refuses, it will refuse again. */
 static bool may_pass(const char *messages)
 {
-    static const char *const passing[] = {"timed out",     "Unable to contact", "temporarily",     "Connection refused", "try again",
-                                          "no answer in", "communication",     "Zero Bytes were", "Connection reset"};
-    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-        if (strstr(messages, passing[i]) != NULL) return true;
-    return false;
+    static const char *const words[] = {"Unable to contact", "temporarily", "Connection refused", "try again", "ommunication", NULL};
+    return is_doubtful(messages) || has_one_of(messages, words);
 }
 
 /* sbatch has failed: tried again later while there is hope, or while other allocations run (a site may allow no more of them now). */
@@ -261,7 +294,9 @@ static grv_status take_refusal(executor_slurm *e, allocation *a)
     const double now = grv_clock_seconds();
     int n_others = 0;
     set_text(&e->trouble, grvi_command_messages(&e->sbatch));
-    a->state = NEW;
+    /* never submitted twice, as the workers of both would have the same numbers: the next list tells whether it is there */
+    a->is_excused = is_doubtful(e->trouble);
+    a->state = a->is_excused ? SUBMITTED : NEW;
     e->has_news = true;
     if (e->first_failure_s <= 0) e->first_failure_s = now;
     e->submit_pause_s = fmin(pause_most_s, fmax(pause_least_s, 2 * e->submit_pause_s));
@@ -368,9 +403,30 @@ static void poll_list(executor_slurm *e)
     if (grvi_command_start(&e->squeue, argv) != GRV_OK) note_list_failure(e, grv_error_message());
 }
 
+/* Allocations in a row that ended before a worker began: the next one would, too. */
+static grv_status check_starts(executor_slurm *e)
+{
+    int n_failed = 0;
+    allocation *last = NULL;
+    grvi_text why = {0};
+    for (int i = e->n - 1; i >= 0 && !e->allocations[i].has_begun; i--) {
+        if (is_open(&e->allocations[i]) || e->allocations[i].is_excused) continue;
+        if (last == NULL) last = &e->allocations[i];
+        n_failed++;
+    }
+    if (n_failed < FAILED_STARTS_MOST) return GRV_OK;
+    for (int i = 0; i < e->n; i++) e->allocations[i].is_excused = true; /* told now */
+    append_end(e, last, &why);
+    const grv_status status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "%d allocations in a row ended before a worker began; the last, %s: %s",
+                                        n_failed, last->name, grvi_text_get(&why));
+    grvi_text_fini(&why);
+    return status;
+}
+
 static grv_status slurm_poll(grvi_executor *executor)
 {
     executor_slurm *const e = (executor_slurm *)executor;
+    GRV_TRY(check_starts(e)); /* of lists before: by now the driver has read what their workers said */
     GRV_TRY(take_submission(e));
     GRV_TRY(submit_next(e));
     poll_list(e);
@@ -406,21 +462,6 @@ static grv_status slurm_start(grvi_executor *executor, int first, int n, char **
     return status;
 }
 
-/* The end of the allocation's log: what its nodes said, such as that the program cannot be run there. */
-static void append_log_end(const executor_slurm *e, const allocation *a, grvi_text *out)
-{
-    enum { MOST = 400 };
-    char *path = NULL, *text = NULL;
-    int64_t n = 0;
-    if (log_path(e, a->name, &path) == GRV_OK && grvi_fs_exists(path) && grvi_fs_read(path, (int64_t)16 << 20, &text, &n) == GRV_OK) {
-        while (n > 0 && isspace((unsigned char)text[n - 1])) n--;
-        if (n > 0) grvi_text_append(out, "; its log ends: ");
-        if (n > 0) grvi_text_append_n(out, text + (n > MOST ? n - MOST : 0), n > MOST ? MOST : n);
-    }
-    grv_free(text);
-    grv_free(path);
-}
-
 static bool slurm_is_alive(grvi_executor *executor, const char *handle, int number, grvi_text *why)
 {
     executor_slurm *const e = (executor_slurm *)executor;
@@ -429,11 +470,12 @@ static bool slurm_is_alive(grvi_executor *executor, const char *handle, int numb
     grvi_text name = {0};
     int64_t n = 0;
     bool has_ended = false;
-    if (a == NULL) /* of an earlier driver: the next list tells */
-        return add_allocation(e, handle + sizeof handle_prefix - 1, SUBMITTED, number, 0) == GRV_OK;
+    if (a == NULL) { /* of an earlier driver: the next list tells */
+        if (add_allocation(e, handle + sizeof handle_prefix - 1, SUBMITTED, number, 0) == GRV_OK) e->allocations[e->n - 1].is_excused = true;
+        return true;
+    }
     if (!is_open(a)) {
-        grvi_text_append(why, a->words != NULL ? a->words : "its allocation has ended");
-        append_log_end(e, a, why);
+        append_end(e, a, why);
         return false;
     }
     grvi_text_printf(&name, "workers/%d/ended", number);
@@ -450,6 +492,7 @@ static void slurm_has_begun(grvi_executor *executor, const char *handle)
 {
     executor_slurm *const e = (executor_slurm *)executor;
     allocation *const a = find_allocation(e, handle);
+    if (a != NULL) a->has_begun = true;
     if (a != NULL && is_open(a) && a->state != RUNNING) set_state(e, a, RUNNING, a->words != NULL ? a->words : "running");
 }
 

@@ -291,9 +291,8 @@ static grv_status apply_worker(grv_batch *b, grvi_fields *in)
     GRV_CHECK(!in->failed && number == b->n_workers, GRV_E_FORMAT, "worker %lld after %d workers", (long long)number, b->n_workers);
     GRV_TRY(GRVI_REALLOC(&b->workers, b->n_workers + 1));
     grvi_batch_worker *const w = &b->workers[b->n_workers];
-    *w = (grvi_batch_worker){.inbox = -1, .outbox = {.fd = -1}, .executor = grvi_executor_kind_of(handle), .group = b->n_workers, .started_s = time};
+    *w = (grvi_batch_worker){.inbox = -1, .outbox = {.fd = -1}, .executor = grvi_executor_kind_of(handle), .started_s = time};
     GRV_TRY(grvi_strdup(handle, &w->handle));
-    if (number > 0 && w[-1].handle != NULL && strcmp(w[-1].handle, handle) == 0) w->group = w[-1].group;
     w->is_alive = w->is_adopted = true;
     b->n_workers++;
     return GRV_OK;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/batch_cli.h"
 #include "core/fs.h"
@@ -158,12 +159,22 @@ static grv_status print_failures(grv_batch *batch)
     return GRV_OK;
 }
 
+/* A driver has two files open for each worker. */
+static void allow_many_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* Drives to the end, or until Ctrl-C; the job stays. */
 static grv_status drive(const grvc_session *session, grv_batch *batch, const char *folder, const run_config *config)
 {
     grv_status status = GRV_AGAIN;
     grv_progress progress;
     grv_batch_counts counts = grv_batch_counts_get(batch);
+    allow_many_files();
     grvc_interrupt_install();
     grv_progress_begin(&progress, session->log, "batch", "tasks", counts.n_tasks);
     while (status == GRV_AGAIN && !grvc_interrupted()) {

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 SKIPPED = 77
+os.environ["PATH"] += ":/usr/sbin"
 NEEDED = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "srun", "sinfo"]
 TASKS = str(Path(__file__).resolve().parent / "tasks.c")
 GROVE = os.environ.get("GROVE_PROGRAM", "grove")
@@ -42,8 +43,7 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_min_interval=0
 ReturnToService=2
 MpiDefault=none
-MinJobAge=2
-KillWait=4
+KillWait=1
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=4000
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=4000
 PartitionName=main Nodes=n1,n2 Default=YES MaxTime=60 State=UP
@@ -254,11 +254,23 @@ def killed_worker(root):
     expect(attempts == [1] * 9 + [2], f"one task in its second attempt expected, found {attempts}")
 
 
+def garbage(root):
+    """A worker that tells nonsense goes, and its allocation with it; what ran there runs again."""
+    job = root / "garbage"
+    driver = subprocess.Popen(command(job, *naps(root, 0.5, 12), "workers_per_allocation=2", "max_allocations=2"), stdout=subprocess.DEVNULL)
+    wait_for_done(job, 4)
+    with open(job / "workers" / "1" / "outbox", "ab") as outbox:
+        outbox.write((job / "workers" / "0" / "outbox").read_bytes())
+    expect(driver.wait(60) == 0, "the driver failed")
+    expect_done(job, 12, 2)
+    expect(n_workers(job) > 4, "a further allocation expected")
+
+
 def cancelled_allocations(root):
     """scancel: tasks that run are finished, the others go on elsewhere. Killed and unknown to Slurm soon after: what ran runs again, at nobody's cost if
     its worker was told to go before."""
     job = root / "cancelled"
-    driver = subprocess.Popen(command(job, *naps(root, 1, 16), "workers_per_allocation=2", "max_allocations=2"), stdout=subprocess.DEVNULL)
+    driver = subprocess.Popen(command(job, *naps(root, 0.6, 16), "workers_per_allocation=2", "max_allocations=2"), stdout=subprocess.DEVNULL)
     wait_for_done(job, 2)
     number = min(int(entry[0]) for entry in queue() if entry[2].startswith("grove.cancelled") and entry[1] == "RUNNING")
     subprocess.run(["scancel", str(number)], check=True)
@@ -266,23 +278,24 @@ def cancelled_allocations(root):
     expect_done(job, 16)
     expect(n_workers(job) >= 5, "a further allocation expected")
     job = root / "vanished"
-    driver = subprocess.Popen(command(job, *naps(root, 1, 8), "workers_per_allocation=2", "max_allocations=2"), stdout=subprocess.DEVNULL)
+    driver = subprocess.Popen(command(job, *naps(root, 0.6, 10), "workers_per_allocation=2", "max_allocations=2"), stdout=subprocess.DEVNULL)
     wait_for_done(job, 2)
     number = min(int(entry[0]) for entry in queue() if entry[2].startswith("grove.vanished") and entry[1] == "RUNNING")
     os.kill(driver.pid, signal.SIGSTOP)
     subprocess.run(["scancel", "--full", "--signal=KILL", str(number)], check=True)
-    wait_until(lambda: subprocess.run(["squeue", f"--jobs={number}"], capture_output=True, check=False).returncode != 0, 40, "an invalid job id")
+    wait_until(lambda: not any(entry[0] == str(number) for entry in queue()), 40, "a job that is not listed")
     os.kill(driver.pid, signal.SIGCONT)
     expect(driver.wait(60) == 0, "the driver failed")
-    expect_done(job, 8, 2)
+    expect_done(job, 10, 2)
 
 
 def preempted(root):
     """A task longer than the time between SIGTERM and SIGKILL does not lose an attempt."""
     job = root / "preempted"
-    driver = subprocess.Popen(command(job, *naps(root, 7, 1), "max_allocations=1", "attempts=1"), stdout=subprocess.DEVNULL)
-    wait_until(lambda: processes(job), 30, "a worker")
-    time.sleep(1)
+    mark = root / "has begun"
+    stubborn = f"trap '' TERM; if [ -e '{mark}' ]; then exit 0; fi; touch '{mark}'; sleep 60"
+    driver = subprocess.Popen(command(job, "max_allocations=1", "attempts=1", "--", "sh", "-c", stubborn), stdout=subprocess.DEVNULL)
+    wait_until(mark.exists, 30, "a task that runs")
     subprocess.run(["scancel", "--name", next(entry[2] for entry in queue() if entry[2].startswith("grove.preempted"))], check=True)
     expect(driver.wait(60) == 0, "the driver failed")
     expect_done(job, 1)
@@ -293,7 +306,8 @@ def killed_driver(root):
     """The next driver finds the allocations and takes their results."""
     job = root / "killed driver"
     driver = subprocess.Popen(command(job, *naps(root, 0.5, 24), "workers_per_allocation=2", "max_allocations=2"), stdout=subprocess.DEVNULL)
-    wait_for_done(job, 4)
+    wait_until(lambda: len(processes(job)) == 4, 30, "four workers")
+    wait_for_done(job, 6)
     driver.kill()
     driver.wait()
     before, alive = n_workers(job), processes(job)
@@ -313,7 +327,7 @@ def refused(root):
     done = grove(root / "too long", *naps(root, 0, 5), "time_limit=100", "allocation_time=100", exit_code=1)
     expect("does not fit into an allocation" in done.stderr, f"found {done.stderr}")
     done = grove(root / "no program", *naps(root, 0, 2), "max_allocations=1", exit_code=1, env={**os.environ, "GROVE_PROGRAM": "/bin/false"})
-    expect("could not begin" in done.stderr, f"workers that cannot start are not told: {done.stderr}")
+    expect("3 allocations in a row ended before a worker began" in done.stderr, f"workers that cannot start are not told: {done.stderr}")
 
 
 def deaf_scheduler(root):
@@ -323,19 +337,19 @@ def deaf_scheduler(root):
     for name in ["sbatch", "squeue"]:
         wrapper = folder / name
         wrapper.write_text(f'#!/bin/sh\nn=$(cat "$0.n" 2>/dev/null || echo 0)\necho $((n + 1)) >"$0.n"\n'
-                           f'if [ $n -lt 2 ]; then echo "{name}: error: Socket timed out on send/recv operation" >&2; exit 1; fi\nexec {shutil.which(name)} "$@"\n')
+                           f'if [ $n -lt 1 ]; then echo "{name}: error: Socket timed out on send/recv operation" >&2; exit 1; fi\nexec {shutil.which(name)} "$@"\n')
         wrapper.chmod(0o755)
     job = root / "deaf"
-    done = grove(job, *naps(root, 0.5, 16), "workers_per_allocation=2", "max_allocations=1", env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    done = grove(job, *naps(root, 0.2, 16), "workers_per_allocation=2", "max_allocations=1", env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
     expect_done(job, 16)
     expect("sbatch failed: sbatch: error: Socket timed out" in done.stderr and "squeue failed" in done.stderr, f"no warnings: {done.stderr}")
 
 
 def drained(root):
-    """Allocations of 7 s, tasks of 2 s: none is begun that cannot end, all end in later allocations."""
+    """Allocations of 4 s, tasks of 1 s: none is begun that cannot end, all end in later allocations."""
     job = root / "drained"
-    grove(job, *naps(root, 2, 14), "workers_per_allocation=2", "max_allocations=2", "allocation_time=7")
-    expect_done(job, 14)
+    grove(job, *naps(root, 1, 16), "workers_per_allocation=2", "max_allocations=2", "allocation_time=4")
+    expect_done(job, 16)
     ends = {number: (begin, end) for number, begin, end in (struct.unpack("<qdd", payload[:24]) for kind, payload in records(job) if kind == HELLO)}
     for task in stats(job):
         expect(task["ended"] < ends[task["worker"]][1], f"{task} ended after its allocation {ends[task['worker']]}")
@@ -353,15 +367,16 @@ def thousand(root):
     hello = min(struct.unpack_from("<qd", payload)[1] for kind, payload in records(job) if kind == HELLO)
     first = min(task["started"] for task in expect_done(job, 1024))
     print(f"1,024 tasks: {submitted:.2f} s until Slurm has their allocation, {first - hello:.2f} s from its begin to the first task")
-    expect(submitted < 1 or os.getloadavg()[0] > 4, f"{submitted} s")
-    expect(first - hello < 1 or os.getloadavg()[0] > 4, f"{first - hello} s until the first task")
+    if os.getloadavg()[0] < 2 * os.cpu_count():  # others that run here count, too
+        expect(submitted < 1 and first - hello < 1, "more than a second")
 
 
 def left_early(root):
     """Allocations that wait in the queue are cancelled when nothing is left for them; clean ends those that run."""
     job = root / "left early"
     grove(job, *naps(root, 1, 6), "workers_per_allocation=2", "max_allocations=4", "max_queued=2")
-    expect_all_gone(job)
+    expect(not any(entry[1] == "PENDING" for entry in queue()), f"allocations wait for nothing: {queue()}")
+    expect_all_gone(job, 5)
     job = root / "cleaned"
     driver = subprocess.Popen(command(job, *naps(root, 30, 6), "workers_per_allocation=2", "max_allocations=3"), stdout=subprocess.DEVNULL)
     wait_until(lambda: len(processes(job)) == 4, 30, "four workers")
@@ -372,7 +387,7 @@ def left_early(root):
     expect_all_gone(job)
 
 
-SCENARIOS = [map_over_nodes, srun_over_nodes, ranks, killed_worker, cancelled_allocations, preempted, killed_driver, refused, deaf_scheduler, drained, thousand,
+SCENARIOS = [map_over_nodes, srun_over_nodes, ranks, killed_worker, garbage, cancelled_allocations, preempted, killed_driver, refused, deaf_scheduler, drained, thousand,
              left_early]
 
 
