@@ -51,7 +51,8 @@ grv_status grvi_command_start(grvi_command *c, char *const *argv)
     c->pipes[0] = c->pipes[1] = -1;
     for (int i = 0; i < 2; i++) {
         c->text[i].n = 0;
-        GRV_CHECK_GOTO(pipe2(pair, O_CLOEXEC) == 0, GRV_E_IO, "a pipe to %s: %s", argv[0], strerror(errno));
+        GRV_CHECK_GOTO(pipe2(pair, O_CLOEXEC) == 0, GRV_E_IO, "a pipe to %s: %s", argv[0],
+                       strerror(errno));
         c->pipes[i] = pair[0];
         ends[i] = pair[1];
         (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
@@ -97,7 +98,8 @@ bool grvi_command_has_ended(grvi_command *c, double timeout_s)
 const char *grvi_command_messages(grvi_command *c)
 {
     grvi_text *const t = &c->text[1];
-    while (t->n > 0 && (t->data[t->n - 1] == '\n' || t->data[t->n - 1] == ' ')) t->data[--t->n] = '\0';
+    while (t->n > 0 && (t->data[t->n - 1] == '\n' || t->data[t->n - 1] == ' '))
+        t->data[--t->n] = '\0';
     for (int64_t i = 0; i < t->n; i++)
         if (t->data[i] == '\n') t->data[i] = ' ';
     return t->n > 0 ? grvi_text_get(t) : "";
@@ -108,9 +110,10 @@ grv_status grvi_command_run(char *const *argv, double timeout_s)
     grvi_command c = {0};
     GRV_TRY(grvi_command_start(&c, argv));
     while (!grvi_command_has_ended(&c, timeout_s)) grvi_sleep(0.005);
-    const grv_status status = c.code == 0 ? GRV_OK
-                                          : grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "%s: exit code %d: %s", argv[0], c.code,
-                                                      grvi_command_messages(&c));
+    const grv_status status =
+        c.code == 0 ? GRV_OK
+                    : grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "%s: exit code %d: %s",
+                                argv[0], c.code, grvi_command_messages(&c));
     grvi_command_fini(&c);
     return status;
 }

@@ -13,7 +13,7 @@ typedef struct grvi_command {
     int pipes[2];      /* its output and its messages */
     grvi_text text[2]; /* what it wrote there */
     double begun_s;
-    int code;          /* exit code once it has ended; -1: killed, or out of time */
+    int code; /* exit code once it has ended; -1: killed, or out of time */
 } grvi_command;
 
 /* Starts argv[0], found on PATH, without a shell, in a session of its own, so that Ctrl-C does not reach it. GRV_E_NOT_FOUND if it cannot be run. */

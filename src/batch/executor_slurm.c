@@ -21,7 +21,8 @@
 #include "grove/core.h"
 
 /* seconds: most for an answer, after a failure, between two failures that are waited for, until failures without any success count, for scancel */
-static const double answer_s = 60, pause_least_s = 1, pause_most_s = 60, hopeless_s = 120, cancel_s = 20;
+static const double answer_s = 60, pause_least_s = 1, pause_most_s = 60, hopeless_s = 120,
+                    cancel_s = 20;
 static const char handle_prefix[] = "slurm ";
 enum { FAILED_STARTS_MOST = 3 };
 
@@ -29,7 +30,8 @@ enum { FAILED_STARTS_MOST = 3 };
  * own session keeps signals to the batch script away from it, the processes get them directly. */
 static const char script[] =
     "#!/bin/sh\n"
-    "# One allocation of a job of grove: starts its workers. Arguments: the job's folder, the log, the program grove, seconds,\n"
+    "# One allocation of a job of grove: starts its workers. Arguments: the job's folder, the log, "
+    "the program grove, seconds,\n"
     "# nodes, cores of a node, first worker, workers, workers of a node.\n"
     "umask 077\n"
     "if [ \"${SLURM_RESTART_COUNT:-0}\" -gt 0 ]; then exit 1; fi\n" /* its workers have been given up */
@@ -40,7 +42,8 @@ static const char script[] =
     "set -- \"$program\" batch node \"$job\" \"$first\" \"$workers\" \"$each\" \"$end\"\n"
     "if [ \"$nodes\" -eq 1 ]; then exec \"$@\"; fi\n"
     "trap : TERM\n"
-    "setsid srun --nodes=\"$nodes\" --ntasks=\"$nodes\" --ntasks-per-node=1 --cpus-per-task=\"$cores\" --kill-on-bad-exit=1 --wait=0 \"$@\" &\n"
+    "setsid srun --nodes=\"$nodes\" --ntasks=\"$nodes\" --ntasks-per-node=1 "
+    "--cpus-per-task=\"$cores\" --kill-on-bad-exit=1 --wait=0 \"$@\" &\n"
     "while kill -0 $! 2>/dev/null; do wait $!; done\n";
 
 typedef enum allocation_state {
@@ -52,14 +55,14 @@ typedef enum allocation_state {
 } allocation_state;
 
 typedef struct allocation {
-    char *name;       /* of the Slurm job */
-    char *words;      /* the scheduler's: number, state and reason */
+    char *name;  /* of the Slurm job */
+    char *words; /* the scheduler's: number, state and reason */
     allocation_state state;
-    int first, n;     /* workers */
-    double known_s;   /* lists that were asked for before this say nothing about it */
+    int first, n;   /* workers */
+    double known_s; /* lists that were asked for before this say nothing about it */
     bool was_listed;
-    bool has_begun;   /* a worker said hello */
-    bool is_excused;  /* that none did says nothing */
+    bool has_begun;  /* a worker said hello */
+    bool is_excused; /* that none did says nothing */
 } allocation;
 
 typedef struct executor_slurm {
@@ -69,20 +72,23 @@ typedef struct executor_slurm {
     grv_batch_params params; /* numbers */
     char **options;          /* [n_options] of sbatch, the same for all allocations */
     int n_options;
-    int n, submitting;       /* submitting: of `sbatch` */
+    int n, submitting; /* submitting: of `sbatch` */
     allocation *allocations;
     grvi_command sbatch, squeue;
-    double submit_s, list_s;      /* clock: not before */
-    double listed_s;              /* when the running squeue was called */
+    double submit_s, list_s;             /* clock: not before */
+    double listed_s;                     /* when the running squeue was called */
     double submit_pause_s, list_pause_s; /* after failures */
-    double first_failure_s;       /* of sbatch since it last worked; 0: none */
-    char *trouble;                /* what the last call that failed said */
-    bool has_news;                /* for the file `scheduler` */
+    double first_failure_s;              /* of sbatch since it last worked; 0: none */
+    char *trouble;                       /* what the last call that failed said */
+    bool has_news;                       /* for the file `scheduler` */
 } executor_slurm;
 
 /* ---- allocations ---- */
 
-static bool is_open(const allocation *a) { return a->state != ENDED; }
+static bool is_open(const allocation *a)
+{
+    return a->state != ENDED;
+}
 
 static allocation *find_allocation(executor_slurm *e, const char *handle)
 {
@@ -92,10 +98,12 @@ static allocation *find_allocation(executor_slurm *e, const char *handle)
     return NULL;
 }
 
-static grv_status add_allocation(executor_slurm *e, const char *name, allocation_state state, int first, int n)
+static grv_status add_allocation(executor_slurm *e, const char *name, allocation_state state,
+                                 int first, int n)
 {
     GRV_TRY(GRVI_REALLOC(&e->allocations, e->n + 1));
-    e->allocations[e->n] = (allocation){.state = state, .first = first, .n = n, .known_s = grv_clock_seconds()};
+    e->allocations[e->n] =
+        (allocation){.state = state, .first = first, .n = n, .known_s = grv_clock_seconds()};
     GRV_TRY(grvi_strdup(name, &e->allocations[e->n].name));
     e->n++;
     e->has_news = true;
@@ -113,7 +121,8 @@ static void set_text(char **text, const char *new)
 
 static void set_state(executor_slurm *e, allocation *a, allocation_state state, const char *words)
 {
-    e->has_news = e->has_news || a->state != state || a->words == NULL || strcmp(a->words, words) != 0;
+    e->has_news =
+        e->has_news || a->state != state || a->words == NULL || strcmp(a->words, words) != 0;
     a->state = state;
     set_text(&a->words, words);
 }
@@ -136,15 +145,20 @@ static grv_status write_news(executor_slurm *e)
     const time_t now = time(NULL);
     if (!e->has_news) return GRV_OK;
     e->has_news = false;
-    if (gmtime_r(&now, &parts) != NULL) (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%SZ", &parts);
+    if (gmtime_r(&now, &parts) != NULL)
+        (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%SZ", &parts);
     for (int i = 0; i < e->n; i++) {
         const allocation *const a = &e->allocations[i];
         if (!is_open(a)) continue;
         grvi_text_printf(&out, "Slurm at %s: allocation %s", when, a->name);
         if (a->n > 0) grvi_text_printf(&out, " (workers %d to %d)", a->first, a->first + a->n - 1);
-        grvi_text_printf(&out, ": %s\n", a->words != NULL ? a->words : a->state == NEW ? "not submitted yet" : "submitted");
+        grvi_text_printf(&out, ": %s\n",
+                         a->words != NULL  ? a->words
+                         : a->state == NEW ? "not submitted yet"
+                                           : "submitted");
     }
-    if (e->trouble != NULL && e->trouble[0] != '\0') grvi_text_printf(&out, "Slurm at %s: %s\n", when, e->trouble);
+    if (e->trouble != NULL && e->trouble[0] != '\0')
+        grvi_text_printf(&out, "Slurm at %s: %s\n", when, e->trouble);
     grv_status status = grvi_text_status(&out);
     if (status == GRV_OK) status = grvi_fs_join(e->folder, "scheduler", &path);
     if (status == GRV_OK) status = grvi_fs_write_atomic(path, grvi_text_get(&out), out.n, false);
@@ -161,7 +175,8 @@ static void append_end(const executor_slurm *e, const allocation *a, grvi_text *
     int64_t n = 0;
     grvi_text_append(out, a->words != NULL ? a->words : "its allocation has ended");
     if (log_path(e, a->name, &path) == GRV_OK && !grvi_fs_exists(path))
-        grvi_text_append(out, "; it left no log: it never ran, or its node does not see the job's folder by this path");
+        grvi_text_append(out, "; it left no log: it never ran, or its node does not see the job's "
+                              "folder by this path");
     else if (path != NULL && grvi_fs_read(path, (int64_t)16 << 20, &text, &n) == GRV_OK) {
         while (n > 0 && isspace((unsigned char)text[n - 1])) n--;
         if (n > 0) grvi_text_append(out, "; its log ends: ");
@@ -173,11 +188,18 @@ static void append_end(const executor_slurm *e, const allocation *a, grvi_text *
 
 /* ---- sbatch ---- */
 
-static bool is_one_task(const executor_slurm *e) { return e->params.nodes_per_task > 0; }
-static int cores_of(const executor_slurm *e) { return e->params.cores_per_task > 0 ? e->params.cores_per_task : 1; }
+static bool is_one_task(const executor_slurm *e)
+{
+    return e->params.nodes_per_task > 0;
+}
+static int cores_of(const executor_slurm *e)
+{
+    return e->params.cores_per_task > 0 ? e->params.cores_per_task : 1;
+}
 
 /* Grows a NULL-terminated list. */
-__attribute__((format(printf, 3, 4))) static grv_status add_argument(char ***list, int *n, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static grv_status add_argument(char ***list, int *n,
+                                                                     const char *format, ...)
 {
     va_list arguments;
     int length = 0;
@@ -203,12 +225,17 @@ static void free_list(char **list, int n)
 static grv_status make_options(executor_slurm *e, const grv_batch_slurm *s)
 {
     const int64_t seconds = (int64_t)ceil(s->allocation_s);
-    static const char *const fixed[] = {"sbatch", "--parsable", "--no-requeue", "--output=/dev/null"};
+    static const char *const fixed[] = {"sbatch", "--parsable", "--no-requeue",
+                                        "--output=/dev/null"};
     for (int i = 0; i < 4; i++) GRV_TRY(add_argument(&e->options, &e->n_options, "%s", fixed[i]));
-    GRV_TRY(add_argument(&e->options, &e->n_options, "--time=%lld:%02lld", (long long)(seconds / 60), (long long)(seconds % 60)));
-    if (s->partition != NULL && s->partition[0] != '\0') GRV_TRY(add_argument(&e->options, &e->n_options, "--partition=%s", s->partition));
-    if (s->account != NULL && s->account[0] != '\0') GRV_TRY(add_argument(&e->options, &e->n_options, "--account=%s", s->account));
-    for (int i = 0; i < s->n_sbatch_args; i++) GRV_TRY(add_argument(&e->options, &e->n_options, "%s", s->sbatch_args[i]));
+    GRV_TRY(add_argument(&e->options, &e->n_options, "--time=%lld:%02lld",
+                         (long long)(seconds / 60), (long long)(seconds % 60)));
+    if (s->partition != NULL && s->partition[0] != '\0')
+        GRV_TRY(add_argument(&e->options, &e->n_options, "--partition=%s", s->partition));
+    if (s->account != NULL && s->account[0] != '\0')
+        GRV_TRY(add_argument(&e->options, &e->n_options, "--account=%s", s->account));
+    for (int i = 0; i < s->n_sbatch_args; i++)
+        GRV_TRY(add_argument(&e->options, &e->n_options, "%s", s->sbatch_args[i]));
     return GRV_OK;
 }
 
@@ -235,7 +262,8 @@ static grv_status add_size(const executor_slurm *e, const allocation *a, char **
     GRV_TRY(add_argument(argv, argc, "--nodes=%d", nodes));
     GRV_TRY(add_argument(argv, argc, "--ntasks-per-node=1"));
     GRV_TRY(add_argument(argv, argc, "--cpus-per-task=%d", each * cores_of(e)));
-    if (e->params.memory_per_task > 0) GRV_TRY(add_argument(argv, argc, "--mem=%lldM", (long long)(each * mib)));
+    if (e->params.memory_per_task > 0)
+        GRV_TRY(add_argument(argv, argc, "--mem=%lldM", (long long)(each * mib)));
     return GRV_OK;
 }
 
@@ -246,14 +274,20 @@ static grv_status submit(executor_slurm *e, int number)
     int argc = 0, nodes = 1, each = 1;
     grv_status status = GRV_OK;
     spread(e, a->n, &nodes, &each);
-    for (int i = 0; i < e->n_options; i++) GRV_TRY_GOTO(add_argument(&argv, &argc, "%s", e->options[i]));
+    for (int i = 0; i < e->n_options; i++)
+        GRV_TRY_GOTO(add_argument(&argv, &argc, "%s", e->options[i]));
     GRV_TRY_GOTO(add_size(e, a, &argv, &argc));
     GRV_TRY_GOTO(add_argument(&argv, &argc, "--job-name=%s", a->name));
     GRV_TRY_GOTO(grvi_fs_join(e->folder, "allocations/run.sh", &path));
     GRV_TRY_GOTO(log_path(e, a->name, &log));
     const char *const words[] = {path, e->folder, log, e->program};
     for (int i = 0; i < 4; i++) GRV_TRY_GOTO(add_argument(&argv, &argc, "%s", words[i]));
-    const long long numbers[] = {(long long)ceil(e->params.slurm.allocation_s), nodes, (long long)each * cores_of(e), a->first, a->n, each};
+    const long long numbers[] = {(long long)ceil(e->params.slurm.allocation_s),
+                                 nodes,
+                                 (long long)each * cores_of(e),
+                                 a->first,
+                                 a->n,
+                                 each};
     for (int i = 0; i < 6; i++) GRV_TRY_GOTO(add_argument(&argv, &argc, "%lld", numbers[i]));
     a->state = SUBMITTED;
     e->submitting = number;
@@ -277,14 +311,16 @@ static bool has_one_of(const char *text, const char *const *words)
 /* The answer is missing: Slurm may have the job. */
 static bool is_doubtful(const char *messages)
 {
-    static const char *const words[] = {"timed out", "no answer in", "Zero Bytes were", "Connection reset", NULL};
+    static const char *const words[] = {"timed out", "no answer in", "Zero Bytes were",
+                                        "Connection reset", NULL};
     return has_one_of(messages, words);
 }
 
 /* Failures that may pass; what a site refuses, it will refuse again. */
 static bool may_pass(const char *messages)
 {
-    static const char *const words[] = {"Unable to contact", "temporarily", "Connection refused", "try again", "ommunication", NULL};
+    static const char *const words[] = {"Unable to contact", "temporarily",  "Connection refused",
+                                        "try again",         "ommunication", NULL};
     return is_doubtful(messages) || has_one_of(messages, words);
 }
 
@@ -301,9 +337,11 @@ static grv_status take_refusal(executor_slurm *e, allocation *a)
     if (e->first_failure_s <= 0) e->first_failure_s = now;
     e->submit_pause_s = fmin(pause_most_s, fmax(pause_least_s, 2 * e->submit_pause_s));
     e->submit_s = now + e->submit_pause_s;
-    for (int i = 0; i < e->n; i++) n_others += e->allocations[i].state == RUNNING || e->allocations[i].state == QUEUED;
+    for (int i = 0; i < e->n; i++)
+        n_others += e->allocations[i].state == RUNNING || e->allocations[i].state == QUEUED;
     grv_log_message(e->log, GRV_LOG_WARN, "sbatch failed: %s", e->trouble);
-    if (n_others > 0 || (may_pass(e->trouble) && now - e->first_failure_s < hopeless_s)) return GRV_OK;
+    if (n_others > 0 || (may_pass(e->trouble) && now - e->first_failure_s < hopeless_s))
+        return GRV_OK;
     GRV_TRY(write_news(e));
     GRV_FAIL(GRV_E_IO, "Slurm takes no allocation: %s", e->trouble);
 }
@@ -346,8 +384,10 @@ static void take_line(executor_slurm *e, char *line)
     for (int i = 0; i < e->n; i++) {
         allocation *const a = &e->allocations[i];
         if (!is_open(a) || strcmp(a->name, fields[2]) != 0) continue;
-        const bool is_queued = strcmp(fields[1], "PENDING") == 0 || strcmp(fields[1], "CONFIGURING") == 0;
-        (void)snprintf(words, sizeof words, "%s %s, %s", fields[0], fields[1], rest + strspn(rest, " "));
+        const bool is_queued =
+            strcmp(fields[1], "PENDING") == 0 || strcmp(fields[1], "CONFIGURING") == 0;
+        (void)snprintf(words, sizeof words, "%s %s, %s", fields[0], fields[1],
+                       rest + strspn(rest, " "));
         set_state(e, a, is_queued && a->state != RUNNING ? QUEUED : RUNNING, words);
         a->was_listed = true;
     }
@@ -365,7 +405,8 @@ static void take_list(executor_slurm *e)
     }
     for (int i = 0; i < e->n; i++) {
         allocation *const a = &e->allocations[i];
-        if (a->state != NEW && is_open(a) && !a->was_listed && a->known_s < e->listed_s && (e->sbatch.pid == 0 || e->submitting != i))
+        if (a->state != NEW && is_open(a) && !a->was_listed && a->known_s < e->listed_s &&
+            (e->sbatch.pid == 0 || e->submitting != i))
             set_state(e, a, ENDED, "Slurm lists its allocation no longer");
     }
 }
@@ -382,7 +423,8 @@ static void note_list_failure(executor_slurm *e, const char *messages)
 
 static void poll_list(executor_slurm *e)
 {
-    char user[32], squeue[] = "squeue", no_header[] = "--noheader", format[] = "--format=%i %T %j %r";
+    char user[32], squeue[] = "squeue", no_header[] = "--noheader",
+                   format[] = "--format=%i %T %j %r";
     char *const argv[] = {squeue, no_header, user, format, NULL};
     const double now = grv_clock_seconds();
     bool is_wanted = false;
@@ -396,7 +438,8 @@ static void poll_list(executor_slurm *e)
             note_list_failure(e, grvi_command_messages(&e->squeue));
         }
     }
-    for (int i = 0; i < e->n; i++) is_wanted = is_wanted || (is_open(&e->allocations[i]) && e->allocations[i].state != NEW);
+    for (int i = 0; i < e->n; i++)
+        is_wanted = is_wanted || (is_open(&e->allocations[i]) && e->allocations[i].state != NEW);
     if (!is_wanted || now < e->list_s) return;
     (void)snprintf(user, sizeof user, "--user=%ld", (long)getuid());
     e->listed_s = now;
@@ -417,8 +460,10 @@ static grv_status check_starts(executor_slurm *e)
     if (n_failed < FAILED_STARTS_MOST) return GRV_OK;
     for (int i = 0; i < e->n; i++) e->allocations[i].is_excused = true; /* told now */
     append_end(e, last, &why);
-    const grv_status status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "%d allocations in a row ended before a worker began; the last, %s: %s",
-                                        n_failed, last->name, grvi_text_get(&why));
+    const grv_status status =
+        grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__,
+                  "%d allocations in a row ended before a worker began; the last, %s: %s", n_failed,
+                  last->name, grvi_text_get(&why));
     grvi_text_fini(&why);
     return status;
 }
@@ -426,7 +471,8 @@ static grv_status check_starts(executor_slurm *e)
 static grv_status slurm_poll(grvi_executor *executor)
 {
     executor_slurm *const e = (executor_slurm *)executor;
-    GRV_TRY(check_starts(e)); /* of lists before: by now the driver has read what their workers said */
+    GRV_TRY(
+        check_starts(e)); /* of lists before: by now the driver has read what their workers said */
     GRV_TRY(take_submission(e));
     GRV_TRY(submit_next(e));
     poll_list(e);
@@ -443,7 +489,8 @@ static int slurm_room(grvi_executor *executor, int wanted)
         n_open += is_open(&e->allocations[i]);
         n_queued += is_open(&e->allocations[i]) && e->allocations[i].state != RUNNING;
     }
-    if (n_open >= e->params.slurm.max_allocations || n_queued >= e->params.slurm.max_queued) return 0;
+    if (n_open >= e->params.slurm.max_allocations || n_queued >= e->params.slurm.max_queued)
+        return 0;
     return (int)grvi_min_i64(wanted, e->params.slurm.workers_per_allocation);
 }
 
@@ -454,11 +501,15 @@ static grv_status slurm_start(grvi_executor *executor, int first, int n, char **
     uint64_t bits = 0;
     grvi_text text = {0};
     GRV_CHECK(getentropy(&bits, sizeof bits) == 0, GRV_E_IO, "random bits: %s", strerror(errno));
-    grvi_text_printf(&text, "%sgrove.%s.%016llx", handle_prefix, e->label, (unsigned long long)bits);
+    grvi_text_printf(&text, "%sgrove.%s.%016llx", handle_prefix, e->label,
+                     (unsigned long long)bits);
     grv_status status = grvi_text_status(&text);
-    if (status == GRV_OK) status = add_allocation(e, text.data + sizeof handle_prefix - 1, NEW, first, n);
-    if (status == GRV_OK) *handle = text.data;
-    else grvi_text_fini(&text);
+    if (status == GRV_OK)
+        status = add_allocation(e, text.data + sizeof handle_prefix - 1, NEW, first, n);
+    if (status == GRV_OK)
+        *handle = text.data;
+    else
+        grvi_text_fini(&text);
     return status;
 }
 
@@ -471,7 +522,8 @@ static bool slurm_is_alive(grvi_executor *executor, const char *handle, int numb
     int64_t n = 0;
     bool has_ended = false;
     if (a == NULL) { /* of an earlier driver: the next list tells */
-        if (add_allocation(e, handle + sizeof handle_prefix - 1, SUBMITTED, number, 0) == GRV_OK) e->allocations[e->n - 1].is_excused = true;
+        if (add_allocation(e, handle + sizeof handle_prefix - 1, SUBMITTED, number, 0) == GRV_OK)
+            e->allocations[e->n - 1].is_excused = true;
         return true;
     }
     if (!is_open(a)) {
@@ -479,7 +531,8 @@ static bool slurm_is_alive(grvi_executor *executor, const char *handle, int numb
         return false;
     }
     grvi_text_printf(&name, "workers/%d/ended", number);
-    if (grvi_text_status(&name) == GRV_OK && grvi_fs_join(e->folder, name.data, &path) == GRV_OK && access(path, F_OK) == 0)
+    if (grvi_text_status(&name) == GRV_OK && grvi_fs_join(e->folder, name.data, &path) == GRV_OK &&
+        access(path, F_OK) == 0)
         has_ended = grvi_fs_read(path, 4096, &text, &n) == GRV_OK;
     if (has_ended) grvi_text_append(why, text);
     grv_free(text);
@@ -493,7 +546,8 @@ static void slurm_has_begun(grvi_executor *executor, const char *handle)
     executor_slurm *const e = (executor_slurm *)executor;
     allocation *const a = find_allocation(e, handle);
     if (a != NULL) a->has_begun = true;
-    if (a != NULL && is_open(a) && a->state != RUNNING) set_state(e, a, RUNNING, a->words != NULL ? a->words : "running");
+    if (a != NULL && is_open(a) && a->state != RUNNING)
+        set_state(e, a, RUNNING, a->words != NULL ? a->words : "running");
 }
 
 /* scancel, for jobs of one name; with up to two options. */
@@ -555,9 +609,16 @@ static void slurm_destroy(grvi_executor *executor)
     grv_free(e);
 }
 
-static const grvi_executor_class slurm_class = {.name = "slurm", .is_queued = true, .room = slurm_room, .start = slurm_start, .poll = slurm_poll,
-                                               .is_alive = slurm_is_alive, .has_begun = slurm_has_begun, .kill = slurm_kill,
-                                               .release = slurm_release, .destroy = slurm_destroy};
+static const grvi_executor_class slurm_class = {.name = "slurm",
+                                                .is_queued = true,
+                                                .room = slurm_room,
+                                                .start = slurm_start,
+                                                .poll = slurm_poll,
+                                                .is_alive = slurm_is_alive,
+                                                .has_begun = slurm_has_begun,
+                                                .kill = slurm_kill,
+                                                .release = slurm_release,
+                                                .destroy = slurm_destroy};
 
 /* What stands in the queue's list for people: letters and digits of the folder's name. */
 static grv_status make_label(executor_slurm *e)
@@ -571,7 +632,8 @@ static grv_status make_label(executor_slurm *e)
     return GRV_OK;
 }
 
-grv_status grvi_executor_slurm_create(const char *folder, const grv_batch_params *params, grvi_executor **executor)
+grv_status grvi_executor_slurm_create(const char *folder, const grv_batch_params *params,
+                                      grvi_executor **executor)
 {
     grv_status status = GRV_OK;
     executor_slurm *e = NULL;

@@ -71,8 +71,11 @@ static grv_status note_end(const char *folder, int number, int ended)
 {
     char reason[128], *path = NULL;
     if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return GRV_OK;
-    if (WIFSIGNALED(ended)) (void)snprintf(reason, sizeof reason, "signal %d, %s", WTERMSIG(ended), strsignal(WTERMSIG(ended)));
-    else (void)snprintf(reason, sizeof reason, "exit code %d", WEXITSTATUS(ended));
+    if (WIFSIGNALED(ended))
+        (void)snprintf(reason, sizeof reason, "signal %d, %s", WTERMSIG(ended),
+                       strsignal(WTERMSIG(ended)));
+    else
+        (void)snprintf(reason, sizeof reason, "exit code %d", WEXITSTATUS(ended));
     GRV_TRY(worker_path(folder, number, "ended", &path));
     const grv_status status = grvi_fs_write_atomic(path, reason, (int64_t)strlen(reason), false);
     grv_free(path);
