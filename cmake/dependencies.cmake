@@ -17,10 +17,10 @@ find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
 add_library(grove_base_dependencies INTERFACE)
 target_include_directories(grove_base_dependencies SYSTEM INTERFACE ${BLOSC_INCLUDE_DIR})
 target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConfig::YAML PkgConfig::ZSTD PkgConfig::LZ4 ZLIB::ZLIB
-  BZip2::BZip2 ${BLOSC_LIBRARY} PkgConfig::CURL Threads::Threads m)
+  BZip2::BZip2 ${BLOSC_LIBRARY} PkgConfig::CURL PkgConfig::XXHASH Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(grove_full_dependencies INTERFACE)
-target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG PkgConfig::XXHASH ${CMAKE_DL_LIBS})
+target_link_libraries(grove_full_dependencies INTERFACE MPI::MPI_C PkgConfig::PNG)
 # Open MPI's C++ bindings are never wanted, and its header is not ours to warn about.
 target_compile_definitions(grove_full_dependencies INTERFACE OMPI_SKIP_MPICXX=1)
 

@@ -22,7 +22,7 @@ function(grove_kernel_flags)
     endif()
     if(source MATCHES "/kernels/" AND GROVE_SANITIZE STREQUAL "fuzzer")
       # no parser is in there, and unrolled loops with all checks take minutes to compile
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=all")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=all;-O0")
     endif()
   endforeach()
 endfunction()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """grove's store against tensorstore and zarr-python: one run, the same files, the same cores, one table.
 
-    store.py --python build/venv/bin/python --folder /tmp/store_bench            about 4 GB of arrays, ten minutes
+    store.py --python build/venv/bin/python --folder /tmp/store_bench            about 4 GB of arrays, a quarter of an hour (--rounds 2: ten minutes)
     store.py --python build/venv/bin/python --folder /tmp/store_bench --size 64 --rounds 1
 
 Arrays of float32 fields and of points, each with zstd and with blosc-zstd, are made by grove in the folder and stay there. Every side runs in
@@ -59,15 +59,17 @@ def print_table(title, result):
     stayed = max(side.get("resident_fraction", 0) for side in result.values())
     print(f"\n{title}: {grove['bytes'] / 1e9:.2f} GB, stored in {grove['stored_bytes'] / grove['bytes']:.2f} of it" +
           (f"; NOT COLD: {100 * stayed:.0f} % stayed in the page cache" if stayed > 0.01 else ""))
-    print(f"  {'row':8s} {'grove':>10s} {'tensorstore':>12s} {'zarr-python':>12s}   ratio")
+    print(f"  {'row':8s} {'grove':>10s} {'tensorstore':>12s} {'zarr-python':>12s}   ratio  of processor time")
     for row in ROWS:
         seconds = [result[side].get(f"{row}_seconds") for side in SIDES]
         if None in seconds:
             continue
         ratio = min(seconds[1:]) / seconds[0]
+        cpu = [result[side][f"{row}_cpu_seconds"] for side in SIDES]
         note = f"   grove {rate(grove['bytes'], seconds[0])} GB/s" if row == "full" else ""
-        print(f"  {row:8s} {seconds[0]:9.4f}s {seconds[1]:11.4f}s {seconds[2]:11.4f}s   {ratio:5.2f}{note}{'' if ratio >= 1 else '   BEHIND'}")
-    print(f"  decompressor alone {grove['decompressor_bytes_per_second'] / 1e9:.2f} GB/s; full read reaches {100 / grove['floor_ratio']:.0f} % of it"
+        print(f"  {row:8s} {seconds[0]:9.4f}s {seconds[1]:11.4f}s {seconds[2]:11.4f}s   {ratio:5.2f}  {min(cpu[1:]) / cpu[0]:5.2f}{note}{'' if ratio >= 1 else '   BEHIND'}")
+    print(f"  decompressor alone {grove['decompressor_bytes_per_second'] / 1e9:.2f} GB/s; full read reaches {100 / grove['floor_ratio']:.0f} % of it, by processor time "
+          f"{100 * grove['bytes'] / grove['full_cpu_seconds'] / grove['decompressor_bytes_per_cpu_second']:.0f} %"
           f"{'' if grove['correct'] else '; WRONG VALUES'}", flush=True)
 
 

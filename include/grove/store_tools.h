@@ -139,7 +139,7 @@ GRV_API grv_shuffle_params grv_shuffle_params_default(void);
  * Out of core, in two sequential passes over the data: rows are written to one file beside the target, grouped by ranges of keys
  * that fit in memory; each group is then sorted and written. The file has no name once it is open, so that nothing is left of it.
  * The attribute `grove_shuffled` {"seed", "rows", "source"} is added to the new arrays and to the group. Until everything is written
- * no metadata are there, and after a failure what was written is removed.
+ * no metadata are there, and after a failure what was written is removed (empty folders stay).
  * @param source, source_path  a group, or one array
  * @param target, target_path  where nothing may be; a store on a file system
  * @param params  NULL for the defaults. Not collective

@@ -194,7 +194,7 @@ struct grv_batch {
     int n_shared;
 };
 
-enum { GRVI_FORMAT_VERSION = 1 };
+enum { GRVI_FORMAT_VERSION = 1, GRVI_SUBMIT_MOST = 4096 /* tasks of one record: they may take no bytes in it */ };
 
 /* ---- table.c: the index of tasks ---- */
 

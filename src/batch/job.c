@@ -440,7 +440,7 @@ static grv_status put_submission(grv_batch *b, grv_batch_function function, int6
     for (int a = 0; a < n_args; a++) grvi_put_i64(&b->pending, columns[a].varies);
     for (int a = 0; a < n_args; a++)
         if (!columns[a].varies) GRV_TRY_GOTO(put_packed(b, &columns[a].values[0]));
-    for (*n = 0; *n < most && b->pending.n - begin < submit_bytes; (*n)++)
+    for (*n = 0; *n < grvi_min_i64(most, GRVI_SUBMIT_MOST) && b->pending.n - begin < submit_bytes; (*n)++)
         for (int a = 0; a < n_args; a++)
             if (columns[a].varies) GRV_TRY_GOTO(put_packed(b, &columns[a].values[from + *n]));
     GRV_TRY_GOTO(grvi_text_status(&b->pending));

@@ -127,7 +127,8 @@ static grv_status read_submission(grvi_fields *in, submission_head *head)
     head->s.first = grvi_get_i64(in);
     head->s.n = grvi_get_i64(in);
     const int64_t n_args = grvi_get_i64(in);
-    GRV_CHECK(!in->failed && function >= 0 && function < INT_MAX && n_args >= 0 && n_args <= GRV_BATCH_MAX_VALUES && head->s.n >= 0,
+    GRV_CHECK(!in->failed && function >= 0 && function < INT_MAX && n_args >= 0 && n_args <= GRV_BATCH_MAX_VALUES && head->s.n >= 0 &&
+                  head->s.n <= GRVI_SUBMIT_MOST,
               GRV_E_FORMAT, "a broken record of tasks");
     head->s.function = (int)function;
     head->s.n_args = (int)n_args;

@@ -20,7 +20,7 @@ typedef struct copy_config {
     int compressor; /* KEEP_CODECS, or grv_compressor + 1 */
     int level;
     bool checksum;
-    bool verify, resume;
+    bool verify, resume, consolidate;
     int64_t memory;
     int threads, sync;
 } copy_config;
@@ -82,6 +82,11 @@ static const grv_option options[] = {
      .offset = AT(resume),
      .fallback = "true",
      .help = "go on with an unfinished copy of the same"},
+    {.key = "consolidate",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(consolidate),
+     .fallback = "false",
+     .help = "also one document of all metadata in the new group, for readers over HTTP"},
     {.key = "memory",
      .type = GRV_OPTION_I64,
      .offset = AT(memory),
@@ -176,6 +181,8 @@ static grv_status run(const grvc_session *session, const copy_config *config)
     if (status == GRV_E_INTERRUPTED)
         GRV_FAIL_GOTO(status, "%s; run it again to go on", strstr(grv_error_message(), "stopped"));
     GRV_TRY_GOTO(status);
+    if (config->consolidate && kind == GRV_NODE_GROUP)
+        GRV_TRY_GOTO(grv_store_consolidate(to.store, to.path));
     GRV_TRY_GOTO(print_result(session, &from, &to, &report, seconds));
 done:
     grvc_node_close(&from);

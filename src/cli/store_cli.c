@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/fs.h"
@@ -11,6 +12,7 @@
 
 /* Shorter steps show no progress. */
 static const double quiet_s = 1;
+static const int64_t most_record_bytes = (int64_t)64 << 20;
 
 int grvc_threads(int threads)
 {
@@ -66,6 +68,7 @@ static grv_status open_node(const char *word, bool is_new, const grv_store_param
     const char *const rest = location[length] == '/' ? location + length + 1 : "";
     GRV_TRY_GOTO(grvi_strdup(rest, &node->path));
     location[length] = '\0';
+    if (is_new && !grvi_fs_exists(location)) GRV_TRY_GOTO(grvi_strdup(location, &node->folder));
     GRV_TRY_GOTO(grv_store_open(location, params, &node->store));
 done:
     grv_free(location);
@@ -93,13 +96,36 @@ grv_status grvc_node_open_new(const char *word, int n_threads, grv_store_sync sy
 void grvc_node_close(grvc_node *node)
 {
     grv_store_close(&node->store);
+    if (node->folder != NULL)
+        (void)rmdir(node->folder); /* does nothing to a folder that is not empty */
+    grv_free(node->folder);
     grv_free(node->path);
     *node = (grvc_node){0};
+}
+
+/* An array that is being copied has no metadata yet. */
+static grv_status check_unfinished(const grvc_node *node, const char *word)
+{
+    grvi_text key = {0};
+    char *record = NULL;
+    int64_t n = 0;
+    grvi_text_printf(&key, "%s%scopy.partial.json", node->path, node->path[0] != '\0' ? "/" : "");
+    grv_status status = grvi_text_status(&key);
+    if (status == GRV_OK)
+        status = grv_store_get(node->store, key.data, most_record_bytes, &record, &n);
+    const bool is_unfinished = record != NULL;
+    grv_free(record);
+    grvi_text_fini(&key);
+    GRV_TRY(status);
+    GRV_CHECK(!is_unfinished, GRV_E_NOT_FOUND,
+              "%s is an unfinished copy; the same copy again goes on with it", word);
+    return GRV_OK;
 }
 
 grv_status grvc_node_kind(const grvc_node *node, const char *word, grv_node_kind *kind)
 {
     GRV_TRY(grv_store_node(node->store, node->path, kind));
+    if (*kind == GRV_NODE_NONE) GRV_TRY(check_unfinished(node, word));
     GRV_CHECK(*kind != GRV_NODE_NONE, GRV_E_NOT_FOUND,
               "%s is neither a group nor an array (no zarr.json); `grove store ls` lists what is "
               "in the folder above, if that is a group",

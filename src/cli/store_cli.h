@@ -19,6 +19,8 @@ int grvc_store_shuffle(int argc, char **argv);
 typedef struct grvc_node {
     grv_store *store;
     char *path; /* "" for the store's own node; owned */
+    char *
+        folder; /* that was made for it; owned, NULL if there was one. Removed again if nothing came into it */
 } grvc_node;
 
 /* Threads of a key `threads`, where 0 stands for all that there are. */

@@ -95,6 +95,15 @@ typedef struct printer {
     grvi_text cell;
 } printer;
 
+/* Characters of UTF-8 text. */
+static int columns_of(const grvi_text *text)
+{
+    int n = 0;
+    for (const char *c = grvi_text_get(text); *c != '\0'; c++)
+        n += ((unsigned char)*c & 0xC0) != 0x80;
+    return n;
+}
+
 static void print_cell(printer *p, const uint8_t *element, bool is_first)
 {
     p->cell.n = 0;
@@ -110,7 +119,7 @@ static void print_cell(printer *p, const uint8_t *element, bool is_first)
             p->column++;
         }
     }
-    (void)printf("%*s", p->width, grvi_text_get(&p->cell));
+    (void)printf("%*s%s", p->width - columns_of(&p->cell), "", grvi_text_get(&p->cell));
     p->column += p->width;
 }
 
@@ -154,7 +163,7 @@ static grv_status measure(printer *p)
         p->cell.n = 0;
         grvc_element_text(&p->cell, p->s->item, p->s->elements + i * p->s->item.n_bytes);
         GRV_TRY(grvi_text_status(&p->cell));
-        p->width = (int)grvi_max_i64(p->width, p->cell.n);
+        p->width = (int)grvi_max_i64(p->width, columns_of(&p->cell));
     }
     return GRV_OK;
 }

@@ -3,7 +3,8 @@
  * A chunk is a header of 16 bytes, the offset of each block, the blocks. A block is one stream, or one for each byte of the
  * elements; a stream is its length and its data, which are raw if they are as long as what they stand for.
  * Blocks of LZ4, Zstandard and zlib are decoded here, the wanted ones only: the library would take memory, and for Zstandard a
- * new decoder, for each block (a chunk of 1 MiB in blocks of 16 KiB takes it three times as long). It decodes the rest. */
+ * new decoder, for each block (a chunk of 1 MiB in blocks of 16 KiB takes it three times as long). It decodes the rest.
+ * For the same reason Zstandard is encoded here; the bytes are those that the library makes. */
 #include <string.h>
 
 #include <blosc.h>
@@ -56,10 +57,37 @@ static int64_t blosc_bound(int64_t n)
     return n > BLOSC_MAX_BUFFERSIZE ? -1 : n + BLOSC_MAX_OVERHEAD;
 }
 
-static grv_status blosc_encode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
-                               int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
+/* ---- the format ---- */
+
+/* Formats in the header's flags. */
+enum { FORMAT_LZ4 = 1, FORMAT_ZLIB = 3, FORMAT_ZSTD = 4 };
+enum { FLAG_RAW = 2, FLAG_NOT_SPLIT = 16, FORMAT_SHIFT = 5 };
+enum { HEADER_BYTES = BLOSC_MIN_HEADER_LENGTH, LENGTH_BYTES = 4 };
+enum { MAX_SPLIT_ITEM = 16, MIN_SPLIT_BYTES = 128 }; /* a block is split only within these */
+
+static int64_t load_length(const uint8_t *p)
 {
-    (void)state;
+    int32_t value = 0;
+    memcpy(&value, p, sizeof value);
+    return value;
+}
+
+static void store_length(uint8_t *p, int64_t n)
+{
+    const int32_t value = (int32_t)n;
+    memcpy(p, &value, sizeof value);
+}
+
+/* ---- encoding ---- */
+
+enum { ZSTD_VERSION_FORMAT = 1, MAX_BLOSC_ITEM = 255, LEAST_OWN_BYTES = MIN_SPLIT_BYTES };
+/* Blosc's own choice, by level, unless the block is given: what fits a second-level cache for strong compression */
+static const int64_t level_block_bytes[] = {0,       1 << 15, 1 << 16, 1 << 17, 1 << 18,
+                                            1 << 18, 1 << 19, 1 << 19, 1 << 19, 1 << 20};
+
+static grv_status encode_by_library(const grvi_codec *codec, const uint8_t *in, int64_t n_in,
+                                    uint8_t *out, int64_t capacity, int64_t *n_out)
+{
     const int result = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->item_bytes,
                                           (size_t)n_in, in, out, (size_t)capacity,
                                           codec->compressor, (size_t)codec->block_bytes, 1);
@@ -69,13 +97,89 @@ static grv_status blosc_encode(const grvi_codec *codec, grvi_codec_state *state,
     return GRV_OK;
 }
 
-/* ---- decoding ---- */
+/* Is it a chunk that is encoded here? */
+static bool is_own(const grvi_codec *codec, int64_t n_in)
+{
+    return strcmp(codec->compressor, "zstd") == 0 && codec->shuffle != BLOSC_BITSHUFFLE &&
+           codec->level > 0 && codec->item_bytes <= MAX_BLOSC_ITEM && n_in >= LEAST_OWN_BYTES;
+}
 
-/* Formats in the header's flags. */
-enum { FORMAT_LZ4 = 1, FORMAT_ZLIB = 3, FORMAT_ZSTD = 4 };
-enum { FLAG_RAW = 2, FLAG_NOT_SPLIT = 16, FORMAT_SHIFT = 5 };
-enum { HEADER_BYTES = BLOSC_MIN_HEADER_LENGTH, LENGTH_BYTES = 4 };
-enum { MAX_SPLIT_ITEM = 16, MIN_SPLIT_BYTES = 128 }; /* a block is split only within these */
+/* Decoded bytes of a block: whole elements. */
+static int64_t choose_block_bytes(const grvi_codec *codec, int64_t n_in)
+{
+    int64_t n = codec->block_bytes > 0 ? codec->block_bytes : level_block_bytes[codec->level];
+    n = grvi_min_i64(grvi_max_i64(n, MIN_SPLIT_BYTES), n_in);
+    return n > codec->item_bytes ? n / codec->item_bytes * codec->item_bytes : n;
+}
+
+/* One block as a stream: its length and data, which are raw if they do not get shorter. *data: where they are. */
+static grv_status encode_block(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                               int64_t n, const uint8_t **data, int64_t *n_data)
+{
+    const grvi_codec zstd = {.level = 2 * codec->level - 1 < 17 ? 2 * codec->level - 1 : 22};
+    const int64_t most = grvi_codec_zstd.bound(n), n_items = n / codec->item_bytes;
+    const int64_t n_shuffled = n_items * codec->item_bytes;
+    GRV_TRY(grvi_buffer_reserve(&state->block, n + most));
+    uint8_t *const shuffled = state->block.data, *const stream = shuffled + n;
+    *data = in;
+    if (codec->shuffle == BLOSC_SHUFFLE && codec->item_bytes > 1) {
+        grvi_byte_shuffle(codec->item_bytes, n_items, in, shuffled);
+        memcpy(shuffled + n_shuffled, in + n_shuffled, (size_t)(n - n_shuffled));
+        *data = shuffled;
+    }
+    GRV_TRY(grvi_codec_zstd.encode(&zstd, state, *data, n, stream, most, n_data));
+    if (*n_data < n)
+        *data = stream;
+    else
+        *n_data = n;
+    return GRV_OK;
+}
+
+/* All blocks, with their table, after the header; *n_out = 0 if the chunk gets no shorter by that. */
+static grv_status encode_blocks(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                                int64_t n_in, int64_t block_bytes, uint8_t *out, int64_t *n_out)
+{
+    const int64_t n_blocks = grvi_ceil_div(n_in, block_bytes);
+    int64_t at = HEADER_BYTES + LENGTH_BYTES * n_blocks;
+    *n_out = 0;
+    for (int64_t i = 0; i < n_blocks; i++) {
+        const int64_t n = grvi_min_i64(block_bytes, n_in - i * block_bytes);
+        const uint8_t *data = NULL;
+        int64_t n_data = 0;
+        GRV_TRY(encode_block(codec, state, in + i * block_bytes, n, &data, &n_data));
+        if (at + LENGTH_BYTES + n_data >= HEADER_BYTES + n_in) return GRV_OK;
+        store_length(out + HEADER_BYTES + LENGTH_BYTES * i, at);
+        store_length(out + at, n_data);
+        memcpy(out + at + LENGTH_BYTES, data, (size_t)n_data);
+        at += LENGTH_BYTES + n_data;
+    }
+    *n_out = at;
+    return GRV_OK;
+}
+
+static grv_status blosc_encode(const grvi_codec *codec, grvi_codec_state *state, const uint8_t *in,
+                               int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
+{
+    if (!is_own(codec, n_in)) return encode_by_library(codec, in, n_in, out, capacity, n_out);
+    const int64_t block_bytes = choose_block_bytes(codec, n_in);
+    int flags = FORMAT_ZSTD << FORMAT_SHIFT | FLAG_NOT_SPLIT | codec->shuffle;
+    GRV_ASSERT(capacity >= n_in + HEADER_BYTES);
+    GRV_TRY(encode_blocks(codec, state, in, n_in, block_bytes, out, n_out));
+    if (*n_out == 0) {
+        flags |= FLAG_RAW;
+        memcpy(out + HEADER_BYTES, in, (size_t)n_in);
+        *n_out = HEADER_BYTES + n_in;
+    }
+    const uint8_t head[] = {BLOSC_VERSION_FORMAT, ZSTD_VERSION_FORMAT, (uint8_t)flags,
+                            (uint8_t)codec->item_bytes};
+    memcpy(out, head, sizeof head);
+    store_length(out + 4, n_in);
+    store_length(out + 8, block_bytes);
+    store_length(out + 12, *n_out);
+    return GRV_OK;
+}
+
+/* ---- decoding ---- */
 
 typedef struct blosc_chunk {
     const uint8_t *data;
@@ -85,13 +189,6 @@ typedef struct blosc_chunk {
     int64_t n_bytes, block_bytes; /* decoded: all, and a block but the last */
     int64_t n_blocks;
 } blosc_chunk;
-
-static int64_t load_length(const uint8_t *p)
-{
-    int32_t value = 0;
-    memcpy(&value, p, sizeof value);
-    return value;
-}
 
 /* Reads the header and checks that it fits the bytes that are there, and its table of blocks. */
 static grv_status open_chunk(const uint8_t *in, int64_t n_in, blosc_chunk *chunk)
@@ -222,7 +319,7 @@ static grv_status blosc_decode(const grvi_codec *codec, grvi_codec_state *state,
                                int64_t n_in, uint8_t *out, int64_t capacity, int64_t *n_out)
 {
     (void)codec;
-    blosc_chunk chunk;
+    blosc_chunk chunk = {.n_bytes = 0};
     GRV_TRY(open_chunk(in, n_in, &chunk));
     GRV_CHECK(chunk.n_bytes <= capacity, GRV_E_FORMAT,
               "blosc: at most %lld bytes expected, the header says %lld", (long long)capacity,
@@ -239,7 +336,7 @@ static grv_status blosc_decode_part(const grvi_codec *codec, grvi_codec_state *s
                                     uint8_t *out, int64_t n_decoded, int64_t *n_produced)
 {
     (void)codec;
-    blosc_chunk chunk;
+    blosc_chunk chunk = {.n_bytes = 0};
     GRV_TRY(open_chunk(in, n_in, &chunk));
     GRV_CHECK(chunk.n_bytes == n_decoded, GRV_E_FORMAT,
               "blosc: %lld bytes expected, the header says %lld", (long long)n_decoded,

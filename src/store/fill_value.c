@@ -298,10 +298,19 @@ static bool bytes_from_json(const grvi_json *node, grvi_item item, uint8_t *fill
     return item.type != GRV_STORE_UCS4 && byte_list(node, fill, item.n_bytes);
 }
 
+static bool bool_from_json(const grvi_json *node, uint64_t *fill)
+{
+    bool truth = false;
+    if (grvi_json_as_u64(node, fill)) return *fill <= 1;
+    if (!grvi_json_as_bool(node, &truth)) return false;
+    *fill = truth;
+    return true;
+}
+
 grv_status grvi_fill_from_json(const grvi_json *node, grvi_item item, const char *what,
                                uint8_t *fill)
 {
-    bool truth = false, good = false;
+    bool good = false;
     uint64_t bits = 0;
     memset(fill, 0, (size_t)item.n_bytes);
     if (grv_store_type_bytes(item.type) == 0) {
@@ -312,8 +321,7 @@ grv_status grvi_fill_from_json(const grvi_json *node, grvi_item item, const char
         if (is_float(item.type)) {
             good = float_from_json(node, item.type, &bits);
         } else if (item.type == GRV_STORE_BOOL) {
-            good = grvi_json_as_bool(node, &truth);
-            bits = truth;
+            good = bool_from_json(node, &bits);
         } else {
             good = integer_from_json(node, item.type, &bits);
         }

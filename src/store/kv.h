@@ -47,6 +47,8 @@ typedef struct grvi_kv_class {
     /* exactly n bytes from offset, or an error that says how many there were */
     grv_status (*read_object)(grvi_kv *kv, const grvi_object *object, const char *key,
                               int64_t offset, int64_t n, void *out);
+    /* This range will be read soon: may begin to fetch it, does not wait. NULL: nothing can be done */
+    void (*will_read)(grvi_kv *kv, const grvi_object *object, int64_t offset, int64_t n);
     void (*close_object)(grvi_kv *kv, grvi_object *object);
     /* atomic publication */
     grv_status (*put)(grvi_kv *kv, const char *key, const void *data, int64_t n);

@@ -73,7 +73,7 @@ struct grv_read_plan {
     grvi_buffer arrays, requests, parts, uses; /* when made */
     grvi_buffer objects, pieces, runs;         /* while running */
     grvi_buffer rows;                          /* while being made: a list of rows, sorted */
-    int64_t n_requests, n_uses;
+    int64_t n_requests, n_uses, n_runs;
     grv_read_plan_info info;
     grvi_first_error error;
     _Atomic int64_t next; /* task that is taken next */

@@ -11,6 +11,7 @@ enum {
     MAX_WAVE_OBJECTS = 1024, /* those that are opened where they are read included */
     MAX_PIECES = 16384, /* between two objects: more are read before the next object adds its own */
     MAX_RUN_FILLS = 64,
+    RUNS_AHEAD = 4, /* of each thread */
     LEAST_PARALLEL_OPENS = 8
 };
 /* shorter runs are not made only to busy more threads */
@@ -23,7 +24,6 @@ typedef struct wave {
     grv_read_plan *plan;
     int64_t n_objects, n_open_early;
     int64_t work_bytes; /* of the pieces, decoded */
-    int64_t n_runs;
 } wave;
 
 /* ---- threads ---- */
@@ -356,22 +356,37 @@ static grv_status make_runs(wave *w)
     const grvi_plan_piece *const pieces = grvi_plan_pieces(plan);
     GRV_TRY(grvi_buffer_reserve(&plan->runs, n_pieces * (int64_t)sizeof(grvi_plan_run)));
     grvi_plan_run *const runs = grvi_plan_runs(plan);
-    w->n_runs = 0;
+    plan->n_runs = 0;
     for (int64_t i = 0; i < n_pieces; i++) {
         const grvi_plan_piece *const p = &pieces[i];
-        if (w->n_runs > 0 && joins(plan, &runs[w->n_runs - 1], &pieces[i - 1], p, limit)) {
-            grvi_plan_run *const run = &runs[w->n_runs - 1];
+        if (plan->n_runs > 0 && joins(plan, &runs[plan->n_runs - 1], &pieces[i - 1], p, limit)) {
+            grvi_plan_run *const run = &runs[plan->n_runs - 1];
             run->n_pieces++;
             run->n_bytes = grvi_max_i64(run->n_bytes, p->offset + p->n_bytes - run->offset);
         } else {
-            runs[w->n_runs++] = (grvi_plan_run){i, 1, p->offset, p->n_bytes};
+            runs[plan->n_runs++] = (grvi_plan_run){i, 1, p->offset, p->n_bytes};
         }
     }
     return GRV_OK;
 }
 
+/* Lets the back end begin with runs that are some way off, so that a cold disk has several to work on. */
+static void announce_runs(const grv_read_plan *plan, int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < grvi_min_i64(end, plan->n_runs); i++) {
+        const grvi_plan_run *const run = &grvi_plan_runs(plan)[i];
+        const grvi_plan_piece *const piece = &grvi_plan_pieces(plan)[run->first_piece];
+        const grvi_plan_object *const object = &grvi_plan_objects(plan)[piece->object];
+        grvi_kv *const kv = object->array->store->kv;
+        if (object->is_open && run->offset != GRVI_FILL && kv->class->will_read != NULL)
+            kv->class->will_read(kv, &object->object, run->offset, run->n_bytes);
+    }
+}
+
 static grv_status do_run(grv_read_plan *plan, int64_t task, grvi_scratch *scratch)
 {
+    const int64_t ahead = (int64_t)RUNS_AHEAD * plan->n_workers;
+    announce_runs(plan, task == 0 ? 1 : task + ahead, task + ahead + 1);
     return grvi_plan_do_run(plan, &grvi_plan_runs(plan)[task], scratch);
 }
 
@@ -387,7 +402,7 @@ static grv_status flush_pieces(wave *w)
     if (!sorted) qsort(pieces, (size_t)n_pieces, sizeof *pieces, compare_pieces);
     GRV_TRY(make_runs(w));
     const bool alone = !plan->has_gate && w->work_bytes < parallel_least_bytes;
-    GRV_TRY(run_tasks(plan, alone ? 1 : plan->n_workers, w->n_runs, do_run));
+    GRV_TRY(run_tasks(plan, alone ? 1 : plan->n_workers, plan->n_runs, do_run));
     plan->pieces.n = 0;
     w->work_bytes = 0;
     return GRV_OK;

@@ -51,9 +51,9 @@ grv_status grv_store_open(const char *location, const grv_store_params *params, 
     grvi_scratch_pool_init(&store->scratches);
     grvi_index_cache_init(&store->indices, store->params.index_cache_bytes);
     grvi_consolidated_init(&store->consolidated);
-    GRV_TRY_GOTO(grvi_strdup(location, &store->location));
     grvi_workers_init(&store->workers);
     (void)pthread_mutex_init(&store->plan_lock, NULL);
+    GRV_TRY_GOTO(grvi_strdup(location, &store->location));
     GRV_TRY_GOTO(grvi_kv_create(location, &store->params, &store->kv));
     GRV_TRY_GOTO(grvi_store_find_lists(store));
     *out = store;

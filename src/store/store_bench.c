@@ -145,17 +145,18 @@ static grv_status write_quarter(store_bench *bench)
 }
 
 typedef struct bench_row {
-    const char *name; /* of its value: seconds */
+    const char *name, *cpu_name; /* of its values: seconds, and those of all threads' processors */
     grv_status (*run)(store_bench *bench);
     int calls;     /* of which the seconds are for one */
     bool is_write; /* needs no dropped pages, but a place that is empty */
 } bench_row;
 
-static const bench_row rows[] = {{"full_seconds", read_full, 1, false},
-                                 {"window_seconds", read_windows, N_WINDOWS, false},
-                                 {"rows_seconds", read_random_rows, 1, false},
-                                 {"samples_seconds", read_samples, 1, false},
-                                 {"write_seconds", write_quarter, 1, true}};
+static const bench_row rows[] = {
+    {"full_seconds", "full_cpu_seconds", read_full, 1, false},
+    {"window_seconds", "window_cpu_seconds", read_windows, N_WINDOWS, false},
+    {"rows_seconds", "rows_cpu_seconds", read_random_rows, 1, false},
+    {"samples_seconds", "samples_cpu_seconds", read_samples, 1, false},
+    {"write_seconds", "write_cpu_seconds", write_quarter, 1, true}};
 enum { N_BENCH_ROWS = sizeof rows / sizeof rows[0] };
 
 static grv_status remove_written(const store_bench *bench)
@@ -167,7 +168,14 @@ static grv_status remove_written(const store_bench *bench)
     return status;
 }
 
-static grv_status time_row(store_bench *bench, const bench_row *row, double *seconds)
+/* Writing does not depend on what is cold, or on whose memory the result goes to. */
+static int n_rows_of(const grvi_store_problem *problem)
+{
+    return problem->cold || problem->fresh ? N_BENCH_ROWS - 1 : N_BENCH_ROWS;
+}
+
+/* seconds, cpu: for one call of the row */
+static grv_status time_row(store_bench *bench, const bench_row *row, double *seconds, double *cpu)
 {
     if (row->is_write) {
         GRV_TRY(remove_written(bench));
@@ -178,8 +186,9 @@ static grv_status time_row(store_bench *bench, const bench_row *row, double *sec
         if (resident > bench->largest_resident) bench->largest_resident = resident;
     }
     bench->own_seconds = 0;
-    const double start = grv_clock_seconds();
+    const double start = grv_clock_seconds(), cpu_start = grvi_processor_seconds();
     GRV_TRY(row->run(bench));
+    *cpu = (grvi_processor_seconds() - cpu_start) / row->calls;
     const double all = bench->own_seconds > 0 ? bench->own_seconds : grv_clock_seconds() - start;
     *seconds = all / row->calls;
     return row->is_write ? remove_written(bench) : GRV_OK;
@@ -257,24 +266,37 @@ done:
     return status;
 }
 
-static grv_status fill_result(store_bench *bench, double *seconds, grv_bench_result *result)
+/* What is kept between calls is there afterwards. */
+static grv_status warm_up(store_bench *bench)
+{
+    GRV_TRY(read_rows(bench, 0, bench->slab_rows, bench->slab));
+    GRV_TRY(remove_written(bench));
+    GRV_TRY(write_slabs(bench, written_name, bench->slab_rows));
+    return remove_written(bench);
+}
+
+static grv_status fill_result(store_bench *bench, double *seconds, double *cpu,
+                              grv_bench_result *result)
 {
     const int n = bench->problem.n_repetitions;
     const double bytes = (double)(bench->n_rows * bench->row_bytes);
-    double floor_rate = 0;
+    grvi_store_rate floor;
     int64_t n_objects = 0, n_stored = 0;
     const int64_t unit = grv_array_get_desc(bench->array)->chunk_shape[0];
-    for (int i = 0; i < N_BENCH_ROWS; i++)
+    for (int i = 0; i < n_rows_of(&bench->problem); i++) {
         grv_bench_result_add(result, rows[i].name, grvi_median(n, seconds + i * n));
+        grv_bench_result_add(result, rows[i].cpu_name, grvi_median(n, cpu + i * n));
+    }
     GRV_TRY(grvi_store_floor(bench->array, bench->problem.n_threads, n, bench->slab,
-                             bench->slab_rows / unit * unit, &floor_rate));
+                             bench->slab_rows / unit * unit, &floor));
     GRV_TRY(grv_array_stored(bench->array, &n_objects, &n_stored));
     GRV_TRY(check_values(bench, &result->correct));
     result->median_seconds = result->values[0].value;
-    result->floor_seconds = bytes / floor_rate;
+    result->floor_seconds = bytes / floor.per_second;
     result->floor_ratio = result->median_seconds / result->floor_seconds;
     grv_bench_result_add(result, "samples_waited_seconds", bench->waited_seconds);
-    grv_bench_result_add(result, "decompressor_bytes_per_second", floor_rate);
+    grv_bench_result_add(result, "decompressor_bytes_per_second", floor.per_second);
+    grv_bench_result_add(result, "decompressor_bytes_per_cpu_second", floor.per_cpu_second);
     grv_bench_result_add(result, "full_bytes_per_second", bytes / result->median_seconds);
     grv_bench_result_add(result, "bytes", bytes);
     grv_bench_result_add(result, "stored_bytes", (double)n_stored);
@@ -287,25 +309,27 @@ grv_status grv_bench_store(const char *text, const char *folder, grv_bench_resul
 {
     grv_status status = GRV_OK;
     store_bench bench = {.folder = folder};
-    double *seconds = NULL;
+    double *seconds = NULL, *cpu = NULL;
     *result = (grv_bench_result){0};
     GRV_TRY(grvi_store_problem_parse(text, &bench.problem));
     grvi_store_problem_print(&bench.problem, result->problem, sizeof result->problem);
     const int n = bench.problem.n_repetitions;
     GRV_TRY_GOTO(GRVI_ALLOC(&seconds, (int64_t)N_BENCH_ROWS * n));
+    GRV_TRY_GOTO(GRVI_ALLOC(&cpu, (int64_t)N_BENCH_ROWS * n));
     GRV_TRY_GOTO(prepare(&bench));
-    GRV_TRY_GOTO(
-        read_rows(&bench, 0, bench.slab_rows, bench.slab)); /* warms what is kept between calls */
+    GRV_TRY_GOTO(warm_up(&bench));
     for (int repetition = 0; repetition < n; repetition++) {
-        for (int i = 0; i < N_BENCH_ROWS; i++)
-            GRV_TRY_GOTO(time_row(&bench, &rows[i], &seconds[i * n + repetition]));
+        for (int i = 0; i < n_rows_of(&bench.problem); i++)
+            GRV_TRY_GOTO(
+                time_row(&bench, &rows[i], &seconds[i * n + repetition], &cpu[i * n + repetition]));
     }
-    GRV_TRY_GOTO(fill_result(&bench, seconds, result));
+    GRV_TRY_GOTO(fill_result(&bench, seconds, cpu, result));
 done:
     grv_array_close(&bench.array);
     grv_store_close(&bench.store);
     grv_free(bench.slab);
     grv_free(bench.array_path);
+    grv_free(cpu);
     grv_free(seconds);
     return status;
 }

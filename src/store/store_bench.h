@@ -47,9 +47,17 @@ int64_t grvi_store_problem_place(int64_t i, int64_t count, int64_t n, int factor
 grv_status grvi_store_samples(const grvi_store_problem *problem, grv_array *array, double *seconds,
                               double *waited) GRV_MUST_CHECK;
 
-/* Bytes a second that the decompressor by itself makes on n_threads threads out of the array's inner chunks, held in memory, into memory
- * of the same size and use as `out`; median of the repetitions. out: room for n_rows rows, a multiple of a shard's. */
+/* Bytes that are made in a second, and in one of a processor's (the second is what it was on a machine that others use too). */
+typedef struct grvi_store_rate {
+    double per_second, per_cpu_second;
+} grvi_store_rate;
+
+/* What the decompressor by itself makes on n_threads threads out of the array's inner chunks, held in memory, into memory of the same
+ * size and use as `out`; medians of the repetitions. out: room for n_rows rows, a multiple of a shard's. */
 grv_status grvi_store_floor(grv_array *array, int n_threads, int n_repetitions, float *out,
-                            int64_t n_rows, double *bytes_per_second) GRV_MUST_CHECK;
+                            int64_t n_rows, grvi_store_rate *rate) GRV_MUST_CHECK;
+
+/* Seconds of processors that this process has used. */
+double grvi_processor_seconds(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "grove/core.h"
 #include "store/store_bench.h"
@@ -181,4 +182,11 @@ void grvi_store_problem_rows(const grvi_store_problem *problem, int64_t first_ro
 {
     rows_call call = {problem->points, first_row, out};
     grv_parallel_for(problem->n_threads, n_rows, fill_rows, &call);
+}
+
+double grvi_processor_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

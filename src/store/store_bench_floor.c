@@ -87,19 +87,20 @@ static void decode_chunks(void *argument, int thread, int64_t begin, int64_t end
     (void)ZSTD_freeDCtx(context);
 }
 
-static grv_status time_decoding(floor_input *input, int n_threads, double *seconds)
+static grv_status time_decoding(floor_input *input, int n_threads, double *seconds, double *cpu)
 {
     grvi_first_error error;
     grvi_first_error_init(&error);
     input->error = &error;
-    const double start = grv_clock_seconds();
+    const double start = grv_clock_seconds(), cpu_start = grvi_processor_seconds();
     grv_parallel_for(n_threads, input->n_chunks, decode_chunks, input);
     *seconds = grv_clock_seconds() - start;
+    *cpu = grvi_processor_seconds() - cpu_start;
     return grvi_first_error_fini(&error);
 }
 
 grv_status grvi_store_floor(grv_array *array, int n_threads, int n_repetitions, float *out,
-                            int64_t n_rows, double *bytes_per_second)
+                            int64_t n_rows, grvi_store_rate *rate)
 {
     grv_status status = GRV_OK;
     const grvi_chain *const chain = array->metadata.chain;
@@ -107,21 +108,25 @@ grv_status grvi_store_floor(grv_array *array, int n_threads, int n_repetitions, 
     const int64_t room =
         n_shards * (chain->sharding->n_inner * chain->sharding->inner->n_bytes * 5 / 4);
     int64_t n_used = 0;
-    double *seconds = NULL;
+    double *seconds = NULL, *cpu = NULL;
     floor_input input = {.kind = kind_of(chain->sharding->inner),
                          .n_chunks = n_shards * chain->sharding->n_inner,
                          .chunk_bytes = chain->sharding->inner->n_bytes,
                          .out = (uint8_t *)out};
+    const double bytes = (double)(input.n_chunks * input.chunk_bytes);
     GRV_TRY_GOTO(GRVI_ALLOC(&input.shards, room));
     GRV_TRY_GOTO(GRVI_ALLOC(&input.chunks, input.n_chunks));
     GRV_TRY_GOTO(GRVI_ALLOC(&seconds, n_repetitions + 1));
+    GRV_TRY_GOTO(GRVI_ALLOC(&cpu, n_repetitions + 1));
     for (int64_t i = 0; i < n_shards; i++)
         GRV_TRY_GOTO(load_shard(array, i, room, &n_used, &input));
+    /* the first is for warming up */
     for (int i = 0; i <= n_repetitions; i++)
-        GRV_TRY_GOTO(time_decoding(&input, n_threads, &seconds[i]));
-    *bytes_per_second =
-        (double)(input.n_chunks * input.chunk_bytes) / grvi_median(n_repetitions, seconds + 1);
+        GRV_TRY_GOTO(time_decoding(&input, n_threads, &seconds[i], &cpu[i]));
+    *rate = (grvi_store_rate){bytes / grvi_median(n_repetitions, seconds + 1),
+                              bytes / grvi_median(n_repetitions, cpu + 1)};
 done:
+    grv_free(cpu);
     grv_free(seconds);
     grv_free(input.chunks);
     grv_free(input.shards);

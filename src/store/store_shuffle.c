@@ -508,28 +508,47 @@ done:
     return status;
 }
 
-/* Removes the objects that were written; the first error stands. */
+/* Removes an object if it is there. This is clean-up after an error, which stands whatever happens here. */
+static void drop_object(grv_store *store, const char *key)
+{
+    (void)(store->kv->class->remove(store->kv, key) == GRV_OK);
+}
+
+/* Nothing was at the path before, so that any document there was made by this call. */
+static void drop_documents(grv_store *store, const char *path)
+{
+    static const char *const names[] = {"zarr.json", ".zarray", ".zgroup", ".zattrs"};
+    char key[GRVI_KEY_BYTES];
+    for (int i = 0; i < 4; i++) {
+        const int n =
+            snprintf(key, sizeof key, "%s%s%s", path, path[0] != '\0' ? "/" : "", names[i]);
+        if (n > 0 && n < (int)sizeof key) drop_object(store, key);
+    }
+}
+
+static void drop_chunks(const tandem_array *a)
+{
+    const grv_array_desc *const desc = &a->to->metadata.desc;
+    int64_t count[GRVI_MAX_RANK], position[GRVI_MAX_RANK] = {0};
+    char key[GRVI_KEY_BYTES];
+    bool any = true;
+    memcpy(count, a->to->grid, sizeof count);
+    /* those of rows that still wait may have been being written when it failed */
+    count[0] =
+        grvi_min_i64(count[0], grvi_ceil_div(a->next_row + a->n_waiting, desc->chunk_shape[0]));
+    for (int k = 0; k < desc->rank; k++) any = any && count[k] > 0;
+    while (any) {
+        if (grvi_array_key(a->to, position, key) == GRV_OK) drop_object(a->to->store, key);
+        any = grvi_next_index(desc->rank, count, position);
+    }
+}
+
+/* Documents first, so that no array is seen that is no longer whole. */
 static void remove_written(shuffler *s)
 {
-    grv_store *const store = s->target;
-    for (int i = 0; i < s->n_arrays; i++) {
-        const tandem_array *const a = &s->arrays[i];
-        if (a->to == NULL) continue;
-        const grv_array_desc *const desc = &a->to->metadata.desc;
-        int64_t count[GRVI_MAX_RANK], position[GRVI_MAX_RANK] = {0};
-        char key[GRVI_KEY_BYTES];
-        memcpy(count, a->to->grid, sizeof count);
-        /* the object that was being written when it failed is one further */
-        count[0] =
-            grvi_min_i64(count[0], grvi_ceil_div(a->next_row + a->n_waiting, desc->chunk_shape[0]));
-        bool any = true;
-        for (int k = 0; k < desc->rank; k++) any = any && count[k] > 0;
-        while (any) {
-            if (grvi_array_key(a->to, position, key) == GRV_OK)
-                (void)(store->kv->class->remove(store->kv, key) == GRV_OK);
-            any = grvi_next_index(desc->rank, count, position);
-        }
-    }
+    for (int i = 0; i < s->n_arrays; i++) drop_documents(s->target, s->arrays[i].path);
+    drop_documents(s->target, s->target_path);
+    for (int i = 0; i < s->n_arrays; i++) drop_chunks(&s->arrays[i]);
 }
 
 static void release(shuffler *s)

@@ -230,7 +230,7 @@ static grv_status read_entries(const char *what, const end_record *end, const ui
     char *names = directory->names;
     int64_t at = 0;
     for (uint64_t i = 0; i < end->n_entries; i++) {
-        central c;
+        central c = {0};
         bool is_folder = false;
         const char *const name = names;
         GRV_TRY(read_central(what, bytes + at, (int64_t)end->n_bytes - at, &c));

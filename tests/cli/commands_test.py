@@ -170,6 +170,7 @@ def store_interrupt():
         _, errors = process.communicate(timeout=30)
         expect(process.returncode == 1 and "stopped after" in errors and "run it again to go on" in errors, errors)
         expect(not Path("copy/u/zarr.json").exists(), "half an array is seen")
+        one_line(grove(["store", "cat", "copy/u"], exit_code=1), "copy/u is an unfinished copy")
     one_line(grove(["store", "convert", "big", "copy", "compressor=zstd"], exit_code=1), "is of another copy: its codecs")
     result = json.loads(grove([*convert, "--json"]).stdout)
     expect(0 < result["bytes_skipped"] < result["bytes"] == count * len(chunk), result)
@@ -177,6 +178,21 @@ def store_interrupt():
     grove(convert)
     expect(files("copy") == files("whole"), "the resumed copy differs")
     expect(json.loads(grove(["store", "check", "copy", "--json"]).stdout)["problem_count"] == 0, "problems")
+
+
+def store_examples():
+    """The examples of docs/store.md run as they stand, and give what they say."""
+    text = (Path(__file__).parents[2] / "docs" / "store.md").read_text()
+    example = text[text.index("## Commands"):].split("```")[1]
+    expect(example.count("grove store") == 9, f"nine commands expected:\n{example}")
+    done = subprocess.run(["sh", "-e", "-c", example], capture_output=True, text=True, timeout=100, check=False)
+    expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
+    for name in ("backup", "other", "old", "shuffled"):
+        found = json.loads(grove(["store", "check", name, "--json"]).stdout)
+        expect(found["problem_count"] == 0 and found["arrays"] == (2 if name == "shuffled" else 3), found)
+    expect(Path("slice.npy").stat().st_size == 128 + 16 * 16 * 3 * 4, "slice.npy")
+    elements = [grove(["store", "cat", f"{name}/target", "3,:,4,:,2", "all=true"]).stdout for name in ("flows", "backup", "other", "old")]
+    expect(len(set(elements)) == 1 and len(elements[0]) > 1000, elements)
 
 
 def killed_rank():
@@ -296,7 +312,7 @@ def learns():
     print(metrics)
 
 
-SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt)}
+SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, store_examples)}
 
 
 def main():

@@ -63,7 +63,8 @@ BYTE_CODECS = {
     "zstd with checksum": [codec("zstd", level=5, checksum=True)],
     "gzip": [codec("gzip", level=4)],
     "blosc lz4": [blosc("lz4", "shuffle")],
-    "blosc zstd": [blosc("zstd", "bitshuffle", 3)],
+    "blosc zstd": [blosc("zstd", "shuffle", 3)],
+    "blosc zstd bits": [blosc("zstd", "bitshuffle", 1)],
     "blosc blosclz": [blosc("blosclz", "noshuffle")],
     "blosc lz4hc": [blosc("lz4hc", "shuffle", 9)],
     "blosc zlib": [blosc("zlib", "bitshuffle", 1)],
@@ -92,7 +93,7 @@ FACTORS_FILTERS = COMMON | {
 }
 FACTORS_2 = COMMON | {
     "type": NUMBERS + ["S5", "U4", "V6"],
-    "codec": ["none", "zstd", "gzip", "blosc lz4", "blosc zstd", "blosc blosclz", "zlib", "lz4", "bz2"],
+    "codec": ["none", "zstd", "gzip", "blosc lz4", "blosc zstd", "blosc zstd bits", "blosc blosclz", "zlib", "lz4", "bz2"],
     "order": ["none", "reversed"],
     "filter": ["none", "delta", "shuffle", "fixedscaleoffset", "astype", "bitround"],
     "keys": ["v2.", "v2/"],

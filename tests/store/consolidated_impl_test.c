@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/alloc.h"
 #include "store/store_impl.h"
 #include "store_support.h"
 
@@ -159,10 +160,73 @@ static void test_refused(void **state)
     grv_store_close(&store);
 }
 
+/* Everything once, in a tree of version 2 with filters: the first failing allocation is reported. */
+static grv_status work(const char *location, const char *path)
+{
+    static const int64_t shape[] = {40}, zero[] = {0}, some[] = {7};
+    static const double fill[2] = {1, 2};
+    grv_status status = GRV_OK;
+    grv_store *store = NULL, *reader = NULL;
+    grv_array *array = NULL;
+    grv_store_child *children = NULL;
+    int64_t n = 0;
+    int16_t data[40] = {5};
+    grv_store_params params = grv_store_params_default();
+    grv_array_desc desc = desc_of(GRV_STORE_I16, 1, shape, shape, NULL),
+                   wide = desc_of(GRV_STORE_C128, 1, shape, shape, NULL);
+    params.writable = true;
+    desc.zarr_format = wide.zarr_format = 2;
+    wide.fill_bytes = fill;
+    desc.codecs = "[{\"name\":\"numcodecs.delta\",\"configuration\":{\"dtype\":\"<i2\",\"astype\":"
+                  "\"<i4\"}},{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
+                  "{\"name\":\"numcodecs.shuffle\",\"configuration\":{\"elementsize\":4}},"
+                  "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"
+                  "\"shuffle\":\"shuffle\",\"typesize\":4,\"blocksize\":0}}]";
+    desc.attributes = "{\"a\": 1}";
+    desc.dimension_names[0] = "x";
+    GRV_TRY_GOTO(grv_store_open(location, &params, &store));
+    GRV_TRY_GOTO(grv_array_create(store, path, &desc, &array));
+    GRV_TRY_GOTO(grv_array_write(array, zero, shape, data, NULL));
+    GRV_TRY_GOTO(grv_array_write(array, some, some, data, NULL));
+    GRV_TRY_GOTO(grv_array_read(array, some, some, data, NULL));
+    grv_array_close(&array);
+    GRV_TRY_GOTO(grv_array_create(store, "wide", &wide, &array));
+    GRV_TRY_GOTO(grv_attributes_set(store, path, "{\"b\": 2}"));
+    GRV_TRY_GOTO(grv_store_consolidate(store, ""));
+    GRV_TRY_GOTO(grv_store_open(location, NULL, &reader));
+    reader->has_lists = false;
+    GRV_TRY_GOTO(grv_store_list(reader, "", &children, &n));
+done:
+    grvi_alloc_fail_after(-1);
+    grv_store_children_free(children, n);
+    grv_array_close(&array);
+    grv_store_close(&reader);
+    grv_store_close(&store);
+    return status;
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    const int64_t held = grv_memory_get().bytes;
+    int64_t countdown = 0;
+    for (;; countdown++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "memory%lld", (long long)countdown);
+        assert_int_equal(mkdir(in_folder(name), 0700), 0);
+        grvi_alloc_fail_after(countdown);
+        const grv_status status = work(in_folder(name), "g/a");
+        assert_int_equal(grv_memory_get().bytes, held);
+        if (status == GRV_OK) break;
+        if (status != GRV_E_NOMEM) fail_msg("%lld: %s", (long long)countdown, grv_error_trace());
+    }
+    assert_true(countdown > 100);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reading),
-                                       cmocka_unit_test(test_dropped),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reading), cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_out_of_memory)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -232,6 +232,48 @@ static void test_first_error_ends_it(void **state)
     }
 }
 
+/* rows and regions of two arrays; every allocation fails once in turn */
+static grv_status plan_without_memory(void)
+{
+    static int32_t out[N * ROW], rows_out[5 * ROW];
+    const int64_t rows[] = {7, 3, 3, 40, 4};
+    grv_status status = GRV_OK;
+    grv_store *store = NULL;
+    grv_array *sharded = NULL, *plain = NULL;
+    grv_read_plan *plan = NULL;
+    GRV_TRY_GOTO(grv_store_open(in_folder("store"), NULL, &store));
+    GRV_TRY_GOTO(grv_array_open(store, "sharded", &sharded));
+    GRV_TRY_GOTO(grv_array_open(store, "plain", &plain));
+    const grv_read_request requests[] = {{sharded, zero, shape, rows, 5, rows_out, NULL},
+                                         {plain, zero, shape, NULL, 0, out, NULL}};
+    GRV_TRY_GOTO(grv_read_plan_create(requests, 2, NULL, &plan));
+    GRV_TRY_GOTO(grv_read_plan_run(plan));
+    check_values(out, 0, N * ROW);
+    for (int i = 0; i < 5; i++) check_values(rows_out + i * ROW, rows[i] * ROW, ROW);
+done:
+    grvi_alloc_fail_after(-1);
+    grv_read_plan_destroy(&plan);
+    grv_array_close(&sharded);
+    grv_array_close(&plain);
+    grv_store_close(&store);
+    return status;
+}
+
+static void test_out_of_memory(void **state)
+{
+    const int64_t held = grv_memory_get().bytes;
+    int64_t countdown = 0;
+    grv_status status = GRV_E_NOMEM;
+    (void)state;
+    for (; status != GRV_OK; countdown++) {
+        grvi_alloc_fail_after(countdown);
+        status = plan_without_memory();
+        assert_true(status == GRV_OK || status == GRV_E_NOMEM);
+        assert_int_equal(grv_memory_get().bytes, held);
+    }
+    assert_true(countdown > 20);
+}
+
 /* ---- the reader ---- */
 
 /* Items of a reader: row `item` of an array; ROW values. */
@@ -406,24 +448,39 @@ static void test_error_at_its_item(void **state)
     }
 }
 
-/* Stopping does not wait until a slow item is read to its end. */
+static grv_status fill_all_rows(void *context, int64_t item, int slot)
+{
+    static int32_t all[N * ROW];
+    row_items *const items = context;
+    const grv_read_request request = {items->array, zero, shape, NULL, 0, all, NULL};
+    (void)item;
+    (void)atomic_fetch_add(&items->n_begun, 1);
+    GRV_TRY(grv_read_plan_set(items->plans[slot], &request, 1));
+    return grv_read_plan_run(items->plans[slot]);
+}
+
+/* Stopping does not wait until a slow item is read to its end; plans are the caller's afterwards. */
 static void test_stop_cancels(void **state)
 {
-    (void)state;
     row_items items;
-    const grv_reader_params params = {.n_ahead = 2, .n_threads = 1, .max_bytes = INT64_MAX};
-    grv_store *store = open_slow("store", 0);
-    grv_reader *reader = open_reader(&items, store, &params);
-    static int32_t all[N * ROW];
-    const grv_read_request request = {items.array, zero, shape, NULL, 0, all, NULL};
-    for (int i = 0; i < 10; i++) {
-        grv_reader_begin(reader, 40);
-        if (i % 2 == 0) expect_row(&items, reader, 0);
-        grv_reader_stop(reader);
-        assert_ok(
-            grv_read_plan_set(items.plans[0], &request, 1)); /* the plans are the caller's again */
-        assert_ok(grv_read_plan_run(items.plans[0]));
+    const grv_reader_params params = {.n_ahead = 1, .n_threads = 1, .max_bytes = INT64_MAX};
+    grv_store *store = open_slow("store", 20);
+    grv_reader *reader = open_reader(&items, store, &params), *slow_reader = NULL;
+    const grv_reader_source source = {&items, fill_all_rows, NULL, cancel_row};
+    (void)state;
+    assert_ok(grv_reader_create(&source, &params, &slow_reader));
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&items.n_begun, 0);
+        grv_reader_begin(slow_reader, 2);
+        while (i > 0 && atomic_load(&items.n_begun) == 0) sleep_ms(1);
+        if (i > 1) sleep_ms(50);
+        const double begin = grv_clock_seconds();
+        grv_reader_stop(slow_reader);
+        assert_true(grv_clock_seconds() - begin < 0.5 * N * 0.020);
+        assert_ok(fill_row(&items, i, 0));
+        check_values(items.rows[0], i * ROW, ROW);
     }
+    grv_reader_destroy(&slow_reader);
     close_reader(&items, &store, &reader);
 }
 
@@ -457,6 +514,7 @@ int main(void)
                                        cmocka_unit_test(test_more_threads_wait_than_decode),
                                        cmocka_unit_test(test_cancel),
                                        cmocka_unit_test(test_first_error_ends_it),
+                                       cmocka_unit_test(test_out_of_memory),
                                        cmocka_unit_test(test_prefetch_hides_reading),
                                        cmocka_unit_test(test_items_arrive_in_order),
                                        cmocka_unit_test(test_memory_is_bounded),

@@ -287,6 +287,65 @@ static void test_oracle(void **state)
     }
 }
 
+/* Ranges longer than a run is allowed to be, split along some axis, into memory of any alignment. */
+static void test_long_ranges(void **state)
+{
+    enum { A = 23, B = 37, C = 41, TOTAL = A * B * C };
+    static int32_t data[TOTAL], out[TOTAL + 64];
+    const int64_t all[] = {A, B, C}, whole[] = {A, B, C}, inner[] = {A, B, C}, cells[] = {4, B, C},
+                  shard[] = {24, B, C}, zero[] = {0, 0, 0};
+    (void)state;
+    seed = 1000;
+    for (int i = 0; i < TOTAL; i++) data[i] = (int32_t)grv_random_bits(seed, 2, (uint64_t)i);
+    for (int k = 0; k < 4; k++) {
+        char name[32];
+        grv_store *store = NULL;
+        grv_array *array = NULL;
+        grv_array_desc desc = desc_of(GRV_STORE_I32, 3, all, k < 3 ? whole : shard,
+                                      k == 0  ? NULL
+                                      : k < 3 ? inner
+                                              : cells);
+        desc.compressor = k < 2 ? GRV_COMPRESSOR_NONE : GRV_COMPRESSOR_ZSTD;
+        desc.big_endian = k == 1;
+        (void)snprintf(name, sizeof name, "long%d", k);
+        store = open_writable(in_folder(name), 2);
+        assert_ok(grv_array_create(store, "a", &desc, &array));
+        assert_ok(grv_array_write(array, zero, all, data, NULL));
+        for (int i = 0; i < 24; i++) {
+            grv_read_plan_params params = grv_read_plan_params_default();
+            grv_read_plan *plan = NULL;
+            int64_t start[3], count[3], n = 1;
+            int32_t *const place = out + pick(17);
+            for (int a = 0; a < 3; a++) {
+                start[a] = i % 2 == 0 && a > 0 ? 0 : pick(all[a]);
+                count[a] = i % 2 == 0 && a > 0 ? all[a] : 1 + pick(all[a] - start[a]);
+                n *= count[a];
+            }
+            const grv_read_request request = {array, start, count, NULL, 0, place, NULL};
+            params.run_bytes = 1; /* that is, as short as runs get: 64 KiB */
+            params.gap_bytes = i % 3 == 0 ? 0 : -1;
+            memset(out, 0xee, sizeof out);
+            assert_ok(grv_read_plan_create(&request, 1, &params, &plan));
+            assert_ok(grv_read_plan_run(plan));
+            for (int64_t e = 0; e < n; e++) {
+                const int64_t c = e % count[2], b = e / count[2] % count[1],
+                              a = e / count[2] / count[1];
+                assert_int_equal(place[e],
+                                 data[((start[0] + a) * B + start[1] + b) * C + start[2] + c]);
+            }
+            assert_int_equal(place[n], (int32_t)0xeeeeeeee);
+            const grv_read_plan_info info = grv_read_plan_get_info(plan);
+            if (k < 2 && i % 2 == 0) {
+                assert_int_equal(info.bytes_read, 4 * n);
+                assert_true(info.n_reads >= 4 * n / 65536);
+            }
+            grv_read_plan_destroy(&plan);
+        }
+        grv_array_close(&array);
+        grv_store_close(&store);
+    }
+}
+
 /* ---- what a run costs ---- */
 
 static grv_array *make_array(grv_store **store, const char *name, const grv_array_desc *desc)
@@ -558,6 +617,7 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_oracle),
+                                       cmocka_unit_test(test_long_ranges),
                                        cmocka_unit_test(test_chunks_are_decoded_once),
                                        cmocka_unit_test(test_warm_plan_allocates_nothing),
                                        cmocka_unit_test(test_window_of_many_rows),

@@ -207,6 +207,8 @@ static void test_tolerated(void **state)
          7},
         {"\"compressor\":null", "\"compressor\":{\"id\":\"gzip\",\"level\":-1}", 7},
         {"\"dtype\":\"<i4\"", "\"dtype\":\"<u1\"", 0x07070707},
+        {"<i4\",\"compressor\":null,\"fill_value\":7", "|b1\",\"compressor\":null,\"fill_value\":1",
+         0x01010101},
         {"\"shape\":[4,3],\"chunks\":[2,3]", "\"shape\":[4,3],\"chunks\":[9,9]", 7},
         {"\"order\":\"C\"", "\"order\":\"F\",\"dimension_separator\":null", 7},
     };
