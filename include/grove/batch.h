@@ -253,10 +253,10 @@ GRV_API grv_status grv_batch_ask(const char *folder, bool retry, int64_t task, i
 typedef struct grv_batch_counts {
     int64_t n_tasks;                 /**< in all */
     int64_t n[GRV_BATCH_N_STATES]; /**< by state */
-    int n_workers;                 /**< alive now */
+    int n_workers;                 /**< alive now, or queued */
     double busy_s;                 /**< seconds of all ended attempts together */
     double first_start_s, last_end_s; /**< clock time (Unix) of the first start and the last end; 0: none */
-    double cost;                   /**< worker hours so far times price_per_hour */
+    double cost;                   /**< worker hours so far, without those in a queue, times price_per_hour */
 } grv_batch_counts;
 /** The counts now, without driving the job. */
 GRV_API grv_batch_counts grv_batch_counts_get(const grv_batch *batch);

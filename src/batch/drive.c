@@ -164,6 +164,7 @@ static grv_status take_hello(grv_batch *b, int number, grvi_fields *fields)
     grvi_batch_worker *const w = &b->workers[number];
     (void)grvi_get_i64(fields);
     const double time = grvi_get_f64(fields), end = grvi_get_f64(fields);
+    if (fields->failed) return GRV_OK;
     b->start_failures = 0;
     if (executor->class->has_begun != NULL) executor->class->has_begun(executor, w->handle);
     if (w->said_hello) return GRV_OK; /* an earlier driver heard it */
@@ -192,6 +193,7 @@ static grv_status read_outbox(grv_batch *b, int number, int64_t *n_outcomes)
         bool is_good = true;
         if (kind == GRVI_R_HELLO) {
             status = take_hello(b, number, &fields);
+            is_good = !fields.failed;
         } else if (kind == GRVI_R_LEAVING) {
             take_leaving(w, &fields);
         } else if (kind == GRVI_R_BYE) {
@@ -454,8 +456,10 @@ static grv_status hand_to(grv_batch *b, int number, int64_t most, int64_t *n)
     grvi_batch_worker *const w = &b->workers[number];
     grvi_text out = {0};
     grv_status status = GRV_OK;
+    *n = 0;
+    if (most <= 0) return GRV_OK;
     double before_s = handed_s(b, w);
-    for (*n = 0; *n < most && status == GRV_OK;) {
+    for (; *n < most && status == GRV_OK;) {
         const int64_t task = grvi_table_next_ready(b);
         if (task < 0 || !fits(b, w, task, before_s)) break;
         grvi_table_take_ready(b);

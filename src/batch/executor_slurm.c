@@ -432,6 +432,7 @@ static void poll_list(executor_slurm *e)
         if (!grvi_command_has_ended(&e->squeue, answer_s)) return;
         if (e->squeue.code == 0) {
             take_list(e);
+            if (e->list_pause_s > 0) set_text(&e->trouble, "");
             e->list_pause_s = 0;
             e->list_s = now + e->params.slurm.poll_interval_s;
         } else {
@@ -471,8 +472,7 @@ static grv_status check_starts(executor_slurm *e)
 static grv_status slurm_poll(grvi_executor *executor)
 {
     executor_slurm *const e = (executor_slurm *)executor;
-    GRV_TRY(
-        check_starts(e)); /* of lists before: by now the driver has read what their workers said */
+    GRV_TRY(check_starts(e)); /* before a new list: what the workers of ended ones said is read by now */
     GRV_TRY(take_submission(e));
     GRV_TRY(submit_next(e));
     poll_list(e);

@@ -345,6 +345,28 @@ def deaf_scheduler(root):
     expect("sbatch failed: sbatch: error: Socket timed out" in done.stderr and "squeue failed" in done.stderr, f"no warnings: {done.stderr}")
 
 
+def held(root):
+    """Why tasks wait, in the scheduler's words; they go on when it lets them."""
+    job = root / "held"
+    driver = subprocess.Popen(command(job, *naps(root, 0, 5), "max_allocations=1", "sbatch=--hold"), stdout=subprocess.DEVNULL)
+    wait_until(lambda: job.exists() and "PENDING, JobHeldUser" in subprocess.run([GROVE, "batch", "explain", str(job), "0"], capture_output=True, text=True,
+                                                                                check=False).stdout, 20, "explain with Slurm's reason")
+    subprocess.run(["scontrol", "release", next(entry[0] for entry in queue() if entry[2].startswith("grove.held"))], check=True)
+    expect(driver.wait(60) == 0, "the driver failed")
+    expect_done(job, 5)
+
+
+def faults(root):
+    """Tasks that crash, exit, abort, fail once and go well then; one that hangs."""
+    job = root / "faults"
+    table = root / "faults.csv"
+    table.write_text("value,crashes,way\n" + "".join(f"{way},1,{way}\n" for way in range(4)))
+    grove(job, TASKS, "function=fragile", "flags=-O1", f"args={table}", "workers_per_allocation=2", "max_allocations=1")
+    expect(all(task["attempts"] == 2 for task in expect_done(job, 4, 2)), "two attempts each expected")
+    done = grove(root / "hangs", *naps(root, 60, 1), "time_limit=1", "attempts=1", exit_code=1)
+    expect("longer than its limit of 1 s" in done.stderr, f"found {done.stderr}")
+
+
 def drained(root):
     """Allocations of 4 s, tasks of 1 s: none is begun that cannot end, all end in later allocations."""
     job = root / "drained"
@@ -387,7 +409,7 @@ def left_early(root):
     expect_all_gone(job)
 
 
-SCENARIOS = [map_over_nodes, srun_over_nodes, ranks, killed_worker, garbage, cancelled_allocations, preempted, killed_driver, refused, deaf_scheduler, drained, thousand,
+SCENARIOS = [map_over_nodes, srun_over_nodes, ranks, killed_worker, garbage, cancelled_allocations, preempted, killed_driver, refused, deaf_scheduler, held, faults, drained, thousand,
              left_early]
 
 
