@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-enum { MAX_LAUNCHER = 4 };
+enum { MAX_LAUNCHER = 5 };
 
 grv_status grvi_spawn_and_wait(grvi_worker *w, char *const *argv, const char *folder, int output, int *exit_code)
 {
@@ -144,6 +144,7 @@ static grv_status launcher(const grvi_worker_settings *s, char **argv, int *n)
     } options[] = {{"--nodes", s->nodes}, {"--ntasks", s->ranks}, {"--cpus-per-task", s->cores > 0 ? s->cores : 1}};
     if (s->nodes == 0) return GRV_OK;
     GRV_TRY(grvi_strdup("srun", &argv[(*n)++]));
+    GRV_TRY(grvi_strdup("--quiet", &argv[(*n)++])); /* what it says about waiting is not the task's */
     for (int i = 0; i < 3; i++) {
         grvi_text text = {0};
         grvi_text_printf(&text, "%s=%d", options[i].option, options[i].value);
