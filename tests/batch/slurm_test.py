@@ -106,6 +106,7 @@ def slurm():
     (root / "munge.key").write_bytes(os.urandom(1024))
     (root / "munge.key").chmod(0o600)
     os.environ["SLURM_CONF"] = str(configuration)
+    os.environ["XDG_CACHE_HOME"] = str(root)  # of compiled tasks
     try:
         subprocess.run(["munged", "--force"] + [f"--{word}={root}/{file}" for word, file in
                        [("key-file", "munge.key"), ("socket", "munge.sock"), ("pid-file", "munged.pid"), ("log-file", "munged.log"), ("seed-file", "munge.seed")]],
