@@ -40,8 +40,15 @@ static unsigned long long start_time_of(long pid)
     return start;
 }
 
-static grv_status local_start(grvi_executor *executor, int number, char **handle)
+static int local_room(grvi_executor *executor, int wanted)
 {
+    (void)executor;
+    return wanted > 0;
+}
+
+static grv_status local_start(grvi_executor *executor, int number, int n, char **handle)
+{
+    GRV_ASSERT(n == 1);
     const executor_local *const e = (const executor_local *)executor;
     char name[32], *log = NULL;
     pid_t pid = 0;
@@ -81,12 +88,13 @@ static bool parse(const char *handle, long *pid, unsigned long long *start)
     return sscanf(handle, "%ld %llu", pid, start) == 2 && *pid > 1;
 }
 
-static bool local_is_alive(grvi_executor *executor, const char *handle, grvi_text *why)
+static bool local_is_alive(grvi_executor *executor, const char *handle, int number, grvi_text *why)
 {
     long pid = 0;
     unsigned long long start = 0;
     int ended = 0;
     (void)executor;
+    (void)number;
     if (!parse(handle, &pid, &start)) return false;
     const pid_t reaped = waitpid((pid_t)pid, &ended, WNOHANG);
     if (reaped == pid) {
@@ -113,37 +121,8 @@ static void local_destroy(grvi_executor *executor)
     grv_free(e);
 }
 
-static const grvi_executor_class local_class = {"local", local_start, local_is_alive, local_kill, local_destroy};
-
-static bool is_program(const char *path) { return access(path, X_OK) == 0 && !grvi_fs_is_directory(path); }
-
-/* The program grove: what was asked for, or this process, or beside it, or on PATH. */
-static grv_status find_program(const char *asked, char **out)
-{
-    char self[4096], beside[4200];
-    const char *const named = asked != NULL ? asked : getenv("GROVE_PROGRAM");
-    if (named != NULL && named[0] != '\0') {
-        GRV_CHECK(is_program(named), GRV_E_NOT_FOUND, "the workers' program %s cannot be run", named);
-        return grvi_strdup(named, out);
-    }
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *const slash = strrchr(self, '/');
-    if (slash != NULL && strcmp(slash + 1, "grove") == 0) return grvi_strdup(self, out);
-    if (slash != NULL) {
-        *slash = '\0';
-        (void)snprintf(beside, sizeof beside, "%s/grove", self);
-        if (is_program(beside)) return grvi_strdup(beside, out);
-    }
-    const char *path = getenv("PATH");
-    while (path != NULL && path[0] != '\0') {
-        const size_t length = strcspn(path, ":");
-        (void)snprintf(beside, sizeof beside, "%.*s/grove", (int)length, path);
-        if (length > 0 && is_program(beside)) return grvi_strdup(beside, out);
-        path += length + (path[length] == ':');
-    }
-    GRV_FAIL(GRV_E_NOT_FOUND, "the program grove, which workers run, is neither beside this program nor on PATH: set GROVE_PROGRAM");
-}
+static const grvi_executor_class local_class = {.name = "local", .room = local_room, .start = local_start, .is_alive = local_is_alive,
+                                               .kill = local_kill, .destroy = local_destroy};
 
 grv_status grvi_executor_local_create(const char *folder, const grv_batch_params *params, grvi_executor **executor)
 {
@@ -152,7 +131,7 @@ grv_status grvi_executor_local_create(const char *folder, const grv_batch_params
     GRV_TRY(GRVI_CALLOC(&e, 1));
     e->base.class = &local_class;
     GRV_TRY_GOTO(grvi_strdup(folder, &e->folder));
-    GRV_TRY_GOTO(find_program(params->worker_program, &e->program));
+    GRV_TRY_GOTO(grvi_find_program(params->worker_program, &e->program));
     *executor = &e->base;
 done:
     if (status != GRV_OK) local_destroy(&e->base);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/batch_cli.h"
 #include "core/fs.h"
@@ -17,9 +18,27 @@ typedef struct run_config {
     int64_t repeat, memory;
     int workers, cores, attempts;
     double time_limit, idle, price;
+    char *executor, *partition, *account;
+    grv_string_list sbatch;
+    int max_allocations, max_queued, workers_per_allocation, nodes_per_allocation, nodes_per_task, ranks_per_task;
+    double allocation_time, submit_interval, poll_interval;
 } run_config;
 
 #define AT(field) offsetof(run_config, field)
+#define SLURM_OPTIONS \
+    {.key = "partition", .type = GRV_OPTION_STRING, .offset = AT(partition), .fallback = "", .help = "slurm: empty: the site's default"}, \
+    {.key = "account", .type = GRV_OPTION_STRING, .offset = AT(account), .fallback = "", .help = "slurm: empty: the user's default"}, \
+    {.key = "allocation_time", .type = GRV_OPTION_F64, .offset = AT(allocation_time), .fallback = "3600", .min = 1, .max = 1e8, .unit = "s", .help = "slurm: limit of an allocation, which runs many tasks"}, \
+    {.key = "max_allocations", .type = GRV_OPTION_INT, .offset = AT(max_allocations), .fallback = "8", .min = 1, .max = 10000, .help = "slurm: at once, queued ones included"}, \
+    {.key = "max_queued", .type = GRV_OPTION_INT, .offset = AT(max_queued), .fallback = "2", .min = 1, .max = 10000, .help = "slurm: allocations in the queue"}, \
+    {.key = "workers_per_allocation", .type = GRV_OPTION_INT, .offset = AT(workers_per_allocation), .fallback = "1", .min = 1, .max = 100000, .help = "slurm: tasks at once in an allocation"}, \
+    {.key = "nodes_per_allocation", .type = GRV_OPTION_INT, .offset = AT(nodes_per_allocation), .fallback = "1", .min = 1, .max = 100000, .help = "slurm: that its workers are spread over"}, \
+    {.key = "nodes_per_task", .type = GRV_OPTION_INT, .offset = AT(nodes_per_task), .fallback = "0", .max = 100000, .help = "slurm: a program started by srun over so many; 0: a part of a node"}, \
+    {.key = "ranks_per_task", .type = GRV_OPTION_INT, .offset = AT(ranks_per_task), .fallback = "0", .max = 10000000, .help = "slurm: of such a program; 0: one a node"}, \
+    {.key = "sbatch", .type = GRV_OPTION_STRING_LIST, .offset = AT(sbatch), .fallback = "[]", .help = "slurm: further arguments, such as [--qos=short]"}, \
+    {.key = "submit_interval", .type = GRV_OPTION_F64, .offset = AT(submit_interval), .fallback = "0.3", .max = HUGE_VAL, .unit = "s", .help = "slurm: between two calls of sbatch"}, \
+    {.key = "poll_interval", .type = GRV_OPTION_F64, .offset = AT(poll_interval), .fallback = "5", .max = HUGE_VAL, .above_min = true, .unit = "s", .help = "slurm: between two calls of squeue"}
+
 #define POOL_OPTIONS                                                                               \
     {.key = "workers", .type = GRV_OPTION_INT, .offset = AT(workers), .fallback = "0", .max = 100000, .help = "tasks at once; 0: one per core"}, \
     {.key = "cores", .type = GRV_OPTION_INT, .offset = AT(cores), .fallback = "0", .max = 4096, .help = "that a task is pinned to; 0: none"}, \
@@ -37,8 +56,11 @@ static const grv_option run_options[] = {
     {.key = "args", .type = GRV_OPTION_STRING, .offset = AT(args), .fallback = "", .help = "CSV table: the first row names the columns, each other row is a task"},
     {.key = "repeat", .type = GRV_OPTION_I64, .offset = AT(repeat), .fallback = "1", .min = 1, .max = 1e9, .help = "tasks without a table"},
     {.key = "outputs", .type = GRV_OPTION_STRING_LIST, .offset = AT(outputs), .fallback = "[]", .help = "files that a program makes: its results"},
-    POOL_OPTIONS};
-static const grv_option resume_options[] = {POOL_OPTIONS};
+    {.key = "executor", .type = GRV_OPTION_STRING, .offset = AT(executor), .fallback = "local", .help = "local or slurm"},
+    POOL_OPTIONS, SLURM_OPTIONS};
+static const grv_option resume_options[] = {
+    {.key = "executor", .type = GRV_OPTION_STRING, .offset = AT(executor), .fallback = "", .help = "local or slurm; empty: what the job had last"},
+    POOL_OPTIONS, SLURM_OPTIONS};
 static const grv_option_table run_table = {run_options, sizeof run_options / sizeof *run_options};
 static const grv_option_table resume_table = {resume_options, sizeof resume_options / sizeof *resume_options};
 
@@ -52,6 +74,14 @@ static grv_batch_params pool_of(const run_config *c, grv_log *log)
     p.max_attempts = c->attempts;
     p.idle_s = c->idle;
     p.price_per_hour = c->price;
+    p.executor = c->executor[0] != '\0' ? c->executor : NULL;
+    p.nodes_per_task = c->nodes_per_task;
+    p.ranks_per_task = c->ranks_per_task;
+    p.slurm = (grv_batch_slurm){.partition = c->partition, .account = c->account, .allocation_s = c->allocation_time,
+                                .max_allocations = c->max_allocations, .max_queued = c->max_queued,
+                                .workers_per_allocation = c->workers_per_allocation, .nodes_per_allocation = c->nodes_per_allocation,
+                                .submit_interval_s = c->submit_interval, .poll_interval_s = c->poll_interval,
+                                .sbatch_args = (const char *const *)c->sbatch.at, .n_sbatch_args = c->sbatch.n};
     p.log = log;
     return p;
 }
@@ -129,12 +159,22 @@ static grv_status print_failures(grv_batch *batch)
     return GRV_OK;
 }
 
+/* A driver has two files open for each worker. */
+static void allow_many_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* Drives to the end, or until Ctrl-C; the job stays. */
 static grv_status drive(const grvc_session *session, grv_batch *batch, const char *folder, const run_config *config)
 {
     grv_status status = GRV_AGAIN;
     grv_progress progress;
     grv_batch_counts counts = grv_batch_counts_get(batch);
+    allow_many_files();
     grvc_interrupt_install();
     grv_progress_begin(&progress, session->log, "batch", "tasks", counts.n_tasks);
     while (status == GRV_AGAIN && !grvc_interrupted()) {
@@ -256,17 +296,48 @@ int grvc_batch_resume(int argc, char **argv)
     return grvc_end(&session, resume(&session, &config));
 }
 
-int grvc_batch_worker(int argc, char **argv)
+/* ---- for the engine itself ---- */
+
+static bool parse_number(const char *word, long *number)
 {
     char *end = NULL;
     errno = 0;
-    const long number = argc == 3 ? strtol(argv[2], &end, 10) : -1;
-    if (argc != 3 || errno != 0 || end == argv[2] || *end != '\0' || number < 0 || number > INT_MAX) {
-        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER (the engine starts workers itself)\n");
+    *number = strtol(word, &end, 10);
+    return errno == 0 && end != word && *end == '\0' && *number >= 0;
+}
+
+static bool parse_numbers(char **words, int n, long *numbers)
+{
+    for (int i = 0; i < n; i++)
+        if (!parse_number(words[i], &numbers[i])) return false;
+    return true;
+}
+
+int grvc_batch_worker(int argc, char **argv)
+{
+    long numbers[2] = {0, 0};
+    if (argc < 3 || argc > 4 || !parse_numbers(argv + 2, argc - 2, numbers) || numbers[0] > INT_MAX) {
+        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END] (the engine starts workers itself)\n");
         return GRVC_EXIT_USAGE;
     }
     (void)signal(SIGINT, SIG_IGN);
-    if (grv_batch_worker(argv[1], (int)number) == GRV_OK) return GRVC_EXIT_OK;
+    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1]) == GRV_OK) return GRVC_EXIT_OK;
     grvc_print_error("grove batch worker", false);
+    return GRVC_EXIT_FAILED;
+}
+
+/* Of `count` workers from `first` on, each node has `each`; which node this is, Slurm says. */
+int grvc_batch_node(int argc, char **argv)
+{
+    long n[4], node = 0;
+    const char *const which = getenv("SLURM_PROCID");
+    if (argc != 6 || !parse_numbers(argv + 2, 4, n) || n[0] > INT_MAX || n[1] > INT_MAX || (which != NULL && !parse_number(which, &node))) {
+        (void)fprintf(stderr, "usage: grove batch node JOB FIRST COUNT EACH END (the engine starts workers itself)\n");
+        return GRVC_EXIT_USAGE;
+    }
+    const long skipped = node * n[2], left = n[1] - skipped;
+    if (left <= 0) return GRVC_EXIT_OK;
+    if (grv_batch_node(argv[1], (int)(n[0] + skipped), (int)(left < n[2] ? left : n[2]), (double)n[3]) == GRV_OK) return GRVC_EXIT_OK;
+    grvc_print_error("grove batch node", false);
     return GRVC_EXIT_FAILED;
 }
