@@ -49,10 +49,25 @@ typedef struct grv_batch grv_batch;
 /** A function of a job: an index. */
 typedef int grv_batch_function;
 
+/** How workers are had from Slurm: in allocations that each run many tasks. The job's folder must be seen from all nodes by the same path. */
+typedef struct grv_batch_slurm {
+    const char *partition;      /**< NULL: the site's default. Copied */
+    const char *account;        /**< NULL: the user's default. Copied */
+    double allocation_s;        /**< time limit of an allocation; tasks that cannot end in what is left of it are not started there */
+    int max_allocations;        /**< at once, queued ones included */
+    int max_queued;             /**< of these, how many may be queued */
+    int workers_per_allocation; /**< tasks at once in an allocation */
+    int nodes_per_allocation;   /**< that its workers are spread over */
+    double submit_interval_s;   /**< between two calls of sbatch, at least */
+    double poll_interval_s;     /**< between two calls of squeue */
+    const char *const *sbatch_args; /**< [n_sbatch_args] further arguments of sbatch, such as "--qos=short". Copied */
+    int n_sbatch_args;          /**< number of further arguments */
+} grv_batch_slurm;
+
 /** What runs the tasks, and within which limits. Start from grv_batch_params_default. */
 typedef struct grv_batch_params {
-    const char *executor; /**< "local": processes of this machine. Copied */
-    int n_workers;        /**< tasks that run at once; 0: cores of this process / cores_per_task */
+    const char *executor; /**< "local": processes of this machine; "slurm"; NULL: what the job had last. Copied */
+    int n_workers;        /**< tasks that run at once; 0: cores of this process / cores_per_task, or what the allocations hold */
     int cores_per_task;   /**< cores that a worker is pinned to; 0: not pinned, one core each is counted */
     int64_t memory_per_task; /**< bytes that a task may hold; 0: no limit */
     double time_limit_s;  /**< of a task; 0: none */
@@ -60,10 +75,14 @@ typedef struct grv_batch_params {
     double idle_s;        /**< a worker without work leaves after so long */
     double price_per_hour; /**< of a worker, for the statistics */
     const char *worker_program; /**< the program `grove` for the workers; NULL: the variable GROVE_PROGRAM, this program if it is grove, beside it, or on PATH. Copied */
+    int nodes_per_task;   /**< of a program started by srun over so many nodes, Slurm only; 0: a task has a part of one node */
+    int ranks_per_task;   /**< MPI ranks of such a program, each with cores_per_task cores; 0: one a node */
+    grv_batch_slurm slurm; /**< for "slurm" */
     grv_log *log;         /**< messages; borrowed, may be NULL */
 } grv_batch_params;
 
-/** Local, one core a task, no limits, 3 attempts, leaving after 10 s. */
+/** Local, one core a task, no limits, 3 attempts, leaving after 10 s. Slurm: allocations of one worker for an hour, 8 at once and 2 of them
+ * queued, sbatch every 0.3 s and squeue every 5 s at most. */
 GRV_API grv_batch_params grv_batch_params_default(void);
 
 /** Opens the job in a folder as its driver; makes the folder (readable by its owner only) if it is absent. Takes in what workers
@@ -234,10 +253,10 @@ GRV_API grv_status grv_batch_ask(const char *folder, bool retry, int64_t task, i
 typedef struct grv_batch_counts {
     int64_t n_tasks;                 /**< in all */
     int64_t n[GRV_BATCH_N_STATES]; /**< by state */
-    int n_workers;                 /**< alive now */
+    int n_workers;                 /**< alive now, or queued */
     double busy_s;                 /**< seconds of all ended attempts together */
     double first_start_s, last_end_s; /**< clock time (Unix) of the first start and the last end; 0: none */
-    double cost;                   /**< worker hours so far times price_per_hour */
+    double cost;                   /**< worker hours so far, without those in a queue, times price_per_hour */
 } grv_batch_counts;
 /** The counts now, without driving the job. */
 GRV_API grv_batch_counts grv_batch_counts_get(const grv_batch *batch);
@@ -267,9 +286,16 @@ GRV_API grv_status grv_batch_log(grv_batch *batch, int64_t task, char **text) GR
 /** Deletes a job's folder. @errors GRV_E_EXISTS while a driver has it open; GRV_E_FORMAT if the folder is no job */
 GRV_API grv_status grv_batch_clean(const char *folder) GRV_MUST_CHECK;
 
-/** The process of a worker: what `grove batch worker FOLDER NUMBER` runs. Returns when the worker leaves.
+/** The process of a worker: what `grove batch worker FOLDER NUMBER [END]` runs. Returns when the worker leaves. After SIGTERM it finishes the
+ * task that runs, gives back the others and leaves.
+ * @param end_s  Unix time when its place ends; 0: nobody says
  * @errors GRV_E_IO, GRV_E_FORMAT */
-GRV_API grv_status grv_batch_worker(const char *folder, int number) GRV_MUST_CHECK;
+GRV_API grv_status grv_batch_worker(const char *folder, int number, double end_s) GRV_MUST_CHECK;
+
+/** The process that starts workers first, first + 1, ..., first + n - 1 on a node, as `grove batch worker`, and notes how they ended if they did not
+ * say: what `grove batch node` runs. SIGTERM is passed on. Returns when all have ended.
+ * @errors GRV_E_IO */
+GRV_API grv_status grv_batch_node(const char *folder, int first, int n, double end_s) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -20,8 +20,10 @@ enum grvi_record_kind {
     GRVI_R_RETRY,    /* J: i64 task, i64 attempts begun */
     GRVI_R_TASK,     /* I: i64 task, i64 attempt, i64 how often it ran before, i64 function, i64 alone, i64 n_args, values */
     GRVI_R_RECALL,   /* in `cancel`: i64 bytes of the inbox whose tasks are given back, those that have begun excepted */
-    GRVI_R_HELLO,    /* O: i64 process */
-    GRVI_R_BYE       /* O: nothing follows, whatever stands in the inbox */
+    GRVI_R_HELLO,    /* O: i64 process, f64 time, f64 when its place ends or 0; J: i64 worker, f64 time, f64 end */
+    GRVI_R_BYE,      /* O: nothing follows, whatever stands in the inbox */
+    GRVI_R_LEAVE,    /* I: nothing more will come */
+    GRVI_R_LEAVING   /* O: f64 time; it was told to go (SIGTERM) and takes no more tasks */
 };
 
 /* How an attempt ended. FAILED, CRASHED, TIMEOUT, MEMORY and LOST count against the task's attempts. */
@@ -34,7 +36,7 @@ typedef enum grvi_outcome {
     GRVI_OUTCOME_CANCELLED,
     GRVI_OUTCOME_LOST,     /* its worker vanished while it ran */
     GRVI_OUTCOME_REQUEUED, /* its worker vanished or left before it ran */
-    GRVI_OUTCOME_RETURNED, /* given back by its worker before it ran: others have nothing to do */
+    GRVI_OUTCOME_RETURNED, /* given back by its worker: others have nothing to do, or the worker has to go */
     GRVI_OUTCOME_COUNT
 } grvi_outcome;
 
@@ -51,6 +53,7 @@ typedef struct grvi_function {
     int n_files, n_argv, n_outputs;
     grvi_named_blob *files; /* sources, or the object */
     char **argv, **outputs; /* of programs */
+    double longest_s;       /* of its tasks that went well so far */
 } grvi_function;
 
 void grvi_put_function(grvi_text *out, int64_t number, const grvi_function *function);
@@ -101,8 +104,15 @@ typedef struct grvi_handed {
     int64_t task, attempt;
 } grvi_handed;
 
+typedef enum grvi_executor_kind { GRVI_EXECUTOR_LOCAL, GRVI_EXECUTOR_SLURM, GRVI_N_EXECUTORS } grvi_executor_kind;
+
 typedef struct grvi_batch_worker {
     bool is_alive, said_hello, said_bye, is_adopted; /* adopted: started by an earlier driver */
+    bool is_dismissed;        /* was told that nothing more will come */
+    bool has_to_go;           /* takes no more tasks: whoever gave it its place wants that back */
+    bool was_cut_short;       /* ... and before the time that was agreed: no fault of the task that runs */
+    grvi_executor_kind executor;
+    double end_s;             /* Unix time when its place ends; 0: nobody says */
     char *handle;             /* of the executor */
     int inbox;                /* descriptor, -1 when gone */
     grvi_record_reader outbox;
@@ -121,20 +131,32 @@ typedef struct grvi_batch_worker {
 } grvi_batch_worker;
 
 typedef struct grvi_executor grvi_executor;
-/* Where workers come from. Handles are short texts that mean the same to a later driver. */
+/* Where workers come from. Handles are short texts that mean the same to a later driver; a handle is in the journal before anything begins under it. */
 typedef struct grvi_executor_class {
     const char *name;
-    /* Starts worker `number` of the job; its messages go to workers/<number>/worker.log. */
-    grv_status (*start)(grvi_executor *executor, int number, char **handle);
-    /* Is it still there? A worker that is gone tells why, as far as known. */
-    bool (*is_alive)(grvi_executor *executor, const char *handle, grvi_text *why);
+    /* Workers begin when somebody else lets them: nothing is handed to one that has not said hello. */
+    bool is_queued;
+    /* How many of the wanted workers may be started now, together; 0: none, ask again later. */
+    int (*room)(grvi_executor *executor, int wanted);
+    /* Starts workers first .. first + n - 1, or notes that poll is to; their messages go to workers/<number>/worker.log. One handle for all of them. */
+    grv_status (*start)(grvi_executor *executor, int first, int n, char **handle);
+    /* What has to be done again and again; may be NULL. Fails if no worker can be had. */
+    grv_status (*poll)(grvi_executor *executor);
+    /* Is the worker still there, or will be? One that is gone tells why, as far as known. */
+    bool (*is_alive)(grvi_executor *executor, const char *handle, int number, grvi_text *why);
+    /* It said hello. May be NULL. */
+    void (*has_begun)(grvi_executor *executor, const char *handle);
+    /* Kills the worker; those that were started with it may go, too. */
     void (*kill)(grvi_executor *executor, const char *handle);
+    /* No task is left: workers that have not begun are not wanted. May be NULL. */
+    void (*release)(grvi_executor *executor);
     void (*destroy)(grvi_executor *executor);
 } grvi_executor_class;
 struct grvi_executor {
     const grvi_executor_class *class;
 };
 grv_status grvi_executor_local_create(const char *folder, const grv_batch_params *params, grvi_executor **executor) GRV_MUST_CHECK;
+grv_status grvi_executor_slurm_create(const char *folder, const grv_batch_params *params, grvi_executor **executor) GRV_MUST_CHECK;
 
 struct grv_batch {
     char *folder;
@@ -150,7 +172,8 @@ struct grv_batch {
     int cached;
     grvi_text message;       /* texts that were handed out */
     grvi_kv *blobs;
-    grvi_executor *executor;
+    grvi_executor_kind executor;               /* of new workers */
+    grvi_executor *executors[GRVI_N_EXECUTORS]; /* of all that are alive; NULL: not needed */
     grvi_watch *watch;
     int n_functions, n_submissions, n_workers, n_edges, edge_capacity, submission_capacity;
     grvi_function *functions;
@@ -181,7 +204,8 @@ grv_status grvi_table_apply(grv_batch *batch, int64_t kind, grvi_fields *fields,
 /* Results that are there, or states, changed: queues what became ready. */
 void grvi_table_set_state(grv_batch *batch, int64_t task, grv_batch_state state);
 grv_status grvi_table_make_ready(grv_batch *batch, int64_t task) GRV_MUST_CHECK;
-int64_t grvi_table_pop_ready(grv_batch *batch); /* -1: none */
+int64_t grvi_table_next_ready(grv_batch *batch); /* -1: none */
+void grvi_table_take_ready(grv_batch *batch);    /* the next one leaves the queue */
 /* Arguments of a task one after the other; each may be a future. */
 grv_status grvi_table_arguments(grv_batch *batch, int64_t task, grvi_wire_value *args, int *n) GRV_MUST_CHECK;
 /* The last outcome of a task, borrowed from batch->record. GRV_E_NOT_FOUND if it has none. */
@@ -203,12 +227,29 @@ double grvi_unix_time(void);
 /* Does what others have asked for since. */
 grv_status grvi_requests_take(grv_batch *batch) GRV_MUST_CHECK;
 
+/* ---- executors.c ---- */
+
+/* Checks the pool and fills in what follows from the rest. */
+grv_status grvi_executors_check(grv_batch_params *params) GRV_MUST_CHECK;
+/* Makes the executors of the workers that live and of those to come. */
+grv_status grvi_executors_open(grv_batch *batch) GRV_MUST_CHECK;
+void grvi_executors_close(grv_batch *batch);
+grvi_executor_kind grvi_executor_kind_of(const char *handle);
+grvi_executor *grvi_executor_of(const grv_batch *batch, int worker);
+grv_status grvi_executors_poll(grv_batch *batch) GRV_MUST_CHECK;
+/* Gives back at once the places that cost, if no task is left. */
+grv_status grvi_executors_release(grv_batch *batch) GRV_MUST_CHECK;
+/* What the scheduler of an executor said last, for people: the file `scheduler`. */
+grv_status grvi_executors_words(const grv_batch *batch, grvi_text *out) GRV_MUST_CHECK;
+
 /* ---- drive.c ---- */
 
 /* One round: takes in outcomes, starts workers, hands out tasks, commits. *progressed: anything happened. */
 grv_status grvi_drive(grv_batch *batch, bool *progressed) GRV_MUST_CHECK;
 /* Takes up the workers of an earlier driver. */
 grv_status grvi_drive_adopt(grv_batch *batch) GRV_MUST_CHECK;
+/* Tells a worker that nothing more will come after what it was given. */
+grv_status grvi_drive_dismiss(grv_batch *batch, int worker) GRV_MUST_CHECK;
 void grvi_worker_fini(grvi_batch_worker *worker);
 
 #endif

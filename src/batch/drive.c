@@ -110,16 +110,17 @@ static grv_status end_worker(grv_batch *b, int number, const char *why)
     grvi_text reason = {0};
     grv_status status = GRV_OK;
     if (!w->said_hello && !w->said_bye) {
-        b->start_failures++;
+        b->start_failures += !grvi_executor_of(b, number)->class->is_queued; /* a queue has reasons of its own */
         grvi_text_printf(&reason, "worker %d ended before it began (%s): ", number, why);
         GRV_TRY_GOTO(append_tail(b, "workers/%d/worker.log", number, &reason));
         grv_log_message(b->params.log, GRV_LOG_WARN, "%s", grvi_text_get(&reason));
     }
     for (; n_handed(w) > 0; w->first++) {
         const grvi_handed h = *first_handed(w);
-        const bool ran = w->said_hello && !w->said_bye;
-        char text[160];
-        (void)snprintf(text, sizeof text, "its worker %d vanished (%s)", number, why);
+        const bool ran = w->said_hello && !w->said_bye && !w->was_cut_short;
+        char text[512];
+        (void)snprintf(text, sizeof text, "its worker %d vanished%s (%s)", number,
+                       w->end_s > 0 && grvi_unix_time() > w->end_s - 1 ? " at the end of its allocation's time" : "", why);
         GRV_TRY_GOTO(tell(b, number, &h, ran ? GRVI_OUTCOME_LOST : GRVI_OUTCOME_REQUEUED, ran ? text : ""));
         w->said_bye = true; /* the others behind the first had not begun */
     }
@@ -169,8 +170,32 @@ static bool is_damaged(grvi_batch_worker *w)
 
 static grv_status put_away(grv_batch *b, int number)
 {
-    b->executor->class->kill(b->executor, b->workers[number].handle);
+    grvi_executor *const executor = grvi_executor_of(b, number);
+    executor->class->kill(executor, b->workers[number].handle);
     return end_worker(b, number, "what it told made no sense");
+}
+
+static grv_status take_hello(grv_batch *b, int number, grvi_fields *fields)
+{
+    grvi_executor *const executor = grvi_executor_of(b, number);
+    grvi_batch_worker *const w = &b->workers[number];
+    (void)grvi_get_i64(fields);
+    const double time = grvi_get_f64(fields), end = grvi_get_f64(fields);
+    if (fields->failed) return GRV_OK;
+    b->start_failures = 0;
+    if (executor->class->has_begun != NULL) executor->class->has_begun(executor, w->handle);
+    if (w->said_hello) return GRV_OK; /* an earlier driver heard it */
+    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_HELLO);
+    grvi_put_i64(&b->pending, number);
+    grvi_put_f64(&b->pending, time);
+    grvi_put_f64(&b->pending, end);
+    return grvi_job_append(b, begin);
+}
+
+static void take_leaving(grvi_batch_worker *w, grvi_fields *fields)
+{
+    w->has_to_go = true;
+    w->was_cut_short = grvi_get_f64(fields) < w->end_s - 1;
 }
 
 static grv_status read_outbox(grv_batch *b, int number, int64_t *n_outcomes)
@@ -184,8 +209,10 @@ static grv_status read_outbox(grv_batch *b, int number, int64_t *n_outcomes)
         if (status != GRV_OK) break;
         bool is_good = true;
         if (kind == GRVI_R_HELLO) {
-            w->said_hello = true;
-            b->start_failures = 0;
+            status = take_hello(b, number, &fields);
+            is_good = !fields.failed;
+        } else if (kind == GRVI_R_LEAVING) {
+            take_leaving(w, &fields);
         } else if (kind == GRVI_R_BYE) {
             w->said_bye = true;
             return end_worker(b, number, "it left");
@@ -207,7 +234,7 @@ static grv_status check_liveness(grv_batch *b, int number, int64_t *n_outcomes)
     grvi_text why = {0};
     grv_status status = GRV_OK;
     grvi_batch_worker *const w = &b->workers[number];
-    if (!b->executor->class->is_alive(b->executor, w->handle, &why)) {
+    if (!grvi_executor_of(b, number)->class->is_alive(grvi_executor_of(b, number), w->handle, number, &why)) {
         status = read_outbox(b, number, n_outcomes); /* what it told at last */
         if (status == GRV_OK && w->is_alive) status = end_worker(b, number, why.n > 0 ? grvi_text_get(&why) : "no reason is known");
     }
@@ -243,8 +270,8 @@ static grv_status write_settings(const grv_batch *b, int number)
 {
     char *path = NULL;
     grvi_text text = {0};
-    grvi_text_printf(&text, "%d %lld %.17g %.17g %d\n", b->params.cores_per_task, (long long)b->params.memory_per_task, b->params.time_limit_s,
-                     b->params.idle_s, b->params.n_workers);
+    grvi_text_printf(&text, "%d %lld %.17g %.17g %d %d\n", b->params.cores_per_task, (long long)b->params.memory_per_task, b->params.time_limit_s,
+                     b->params.idle_s, b->params.nodes_per_task, b->params.ranks_per_task);
     grv_status status = grvi_text_status(&text);
     if (status == GRV_OK) status = grvi_job_path(b, "workers/%d/settings", number, &path);
     if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, false);
@@ -253,35 +280,51 @@ static grv_status write_settings(const grv_batch *b, int number)
     return status;
 }
 
-static grv_status start_worker(grv_batch *b)
+static grv_status prepare_worker(grv_batch *b, int number)
 {
-    const int number = b->n_workers;
-    char *path = NULL, *handle = NULL;
-    grv_status status = GRV_OK;
-    GRV_TRY_GOTO(grvi_job_path(b, "workers/%d", number, &path));
-    GRV_TRY_GOTO(grvi_fs_remove_tree(path)); /* of a driver that was killed before it wrote about this one */
-    GRV_TRY_GOTO(grvi_fs_make_directory(path));
-    GRV_TRY_GOTO(write_settings(b, number));
-    GRV_TRY_GOTO(b->executor->class->start(b->executor, number, &handle));
-    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_WORKER);
-    grvi_put_i64(&b->pending, number);
-    grvi_put_f64(&b->pending, grvi_unix_time());
-    grvi_put_string(&b->pending, handle);
-    GRV_TRY_GOTO(grvi_job_append(b, begin));
-    GRV_TRY_GOTO(grvi_job_commit(b, true)); /* a later driver must know it */
-    b->workers[number].is_adopted = false;
-    GRV_TRY_GOTO(open_mailbox(b, number));
-done:
+    char *path = NULL;
+    grv_status status = grvi_job_path(b, "workers/%d", number, &path);
+    if (status == GRV_OK) status = grvi_fs_remove_tree(path); /* of a driver that was killed before it wrote about this one */
+    if (status == GRV_OK) status = grvi_fs_make_directory(path);
+    if (status == GRV_OK) status = write_settings(b, number);
     grv_free(path);
+    return status;
+}
+
+static grv_status start_workers(grv_batch *b, int n)
+{
+    const int first = b->n_workers;
+    grvi_executor *const executor = b->executors[b->executor];
+    char *handle = NULL;
+    grv_status status = GRV_OK;
+    for (int i = first; i < first + n; i++) GRV_TRY_GOTO(prepare_worker(b, i));
+    GRV_TRY_GOTO(executor->class->start(executor, first, n, &handle));
+    for (int i = first; i < first + n; i++) {
+        const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_WORKER);
+        grvi_put_i64(&b->pending, i);
+        grvi_put_f64(&b->pending, grvi_unix_time());
+        grvi_put_string(&b->pending, handle);
+        GRV_TRY_GOTO(grvi_job_append(b, begin));
+        b->workers[i].is_adopted = false;
+    }
+    GRV_TRY_GOTO(grvi_job_commit(b, true)); /* a later driver must know them */
+    for (int i = first; i < first + n; i++) GRV_TRY_GOTO(open_mailbox(b, i));
+done:
     grv_free(handle);
     return status;
 }
 
-static int n_alive(const grv_batch *b)
+static grv_status start_missing_workers(grv_batch *b)
 {
-    int n = 0;
-    for (int i = 0; i < b->n_workers; i++) n += b->workers[i].is_alive;
-    return n;
+    grvi_executor *const executor = b->executors[b->executor];
+    for (;;) {
+        int64_t wanted = grvi_min_i64(b->params.n_workers, b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING]);
+        for (int i = b->first_alive; i < b->n_workers; i++)
+            wanted -= b->workers[i].is_alive && !b->workers[i].is_dismissed && !b->workers[i].has_to_go;
+        const int n = wanted > 0 ? executor->class->room(executor, (int)wanted) : 0;
+        if (n == 0) return GRV_OK;
+        GRV_TRY(start_workers(b, n));
+    }
 }
 
 /* ---- handing out ---- */
@@ -369,20 +412,82 @@ static int64_t window_of(const grvi_batch_worker *w)
     return (int64_t)fmin(WINDOW_MOST, fmax(WINDOW_LEAST, ceil(window_s / w->mean_s)));
 }
 
+/* ---- places that end ---- */
+
+/* May it be given tasks? */
+static bool takes_tasks(const grv_batch *b, int number)
+{
+    const grvi_batch_worker *const w = &b->workers[number];
+    return w->is_alive && !w->is_dismissed && !w->has_to_go && (w->said_hello || !grvi_executor_of(b, number)->class->is_queued);
+}
+
+/* By its limit, or else by what tasks of its function took so far. */
+static double expected_s(const grv_batch *b, int64_t task)
+{
+    return b->params.time_limit_s > 0 ? b->params.time_limit_s : b->functions[b->submissions[b->tasks[task].submission].function].longest_s;
+}
+
+/* Does a task end before the worker's place does, after before_s seconds of others? No place has more time than a new one: that takes anything. */
+static bool fits(const grv_batch *b, const grvi_batch_worker *w, int64_t task, double before_s)
+{
+    if (w->end_s <= 0) return true;
+    const double span = w->end_s - w->started_s, left = w->end_s - grvi_unix_time(), reserve = fmin(30, fmax(1, 0.02 * span));
+    return (before_s <= 0 && left > 0.9 * span) || before_s + expected_s(b, task) < left - reserve;
+}
+
+static double handed_s(const grv_batch *b, const grvi_batch_worker *w)
+{
+    double sum = 0;
+    if (w->end_s <= 0) return 0;
+    for (int64_t i = w->first; i < w->end; i++) sum += expected_s(b, w->handed[i % w->handed_capacity].task);
+    return sum;
+}
+
+grv_status grvi_drive_dismiss(grv_batch *b, int number)
+{
+    grvi_batch_worker *const w = &b->workers[number];
+    grvi_text out = {0};
+    if (w->is_dismissed || w->inbox < 0) return GRV_OK;
+    w->is_dismissed = true;
+    const int64_t begin = grvi_record_begin(&out, GRVI_R_LEAVE);
+    grvi_record_end(&out, begin);
+    const grv_status status = grvi_records_write(w->inbox, "a worker's inbox", &out);
+    w->inbox_bytes += out.n;
+    grvi_text_fini(&out);
+    return status;
+}
+
+/* Workers that have no time left for what is next go as soon as they are done, and make room for new ones. */
+static grv_status dismiss_drained(grv_batch *b)
+{
+    const int64_t task = grvi_table_next_ready(b);
+    for (int i = b->first_alive; i < b->n_workers && task >= 0; i++)
+        if (b->workers[i].end_s > 0 && takes_tasks(b, i) && !fits(b, &b->workers[i], task, 0)) GRV_TRY(grvi_drive_dismiss(b, i));
+    return GRV_OK;
+}
+
+/* ---- handing out, in rounds ---- */
+
 static grv_status hand_to(grv_batch *b, int number, int64_t most, int64_t *n)
 {
+    grvi_batch_worker *const w = &b->workers[number];
     grvi_text out = {0};
     grv_status status = GRV_OK;
-    for (*n = 0; *n < most && status == GRV_OK;) {
-        const int64_t task = grvi_table_pop_ready(b);
-        if (task < 0) break;
+    *n = 0;
+    if (most <= 0) return GRV_OK;
+    double before_s = handed_s(b, w);
+    for (; *n < most && status == GRV_OK;) {
+        const int64_t task = grvi_table_next_ready(b);
+        if (task < 0 || !fits(b, w, task, before_s)) break;
+        grvi_table_take_ready(b);
+        before_s += w->end_s > 0 ? expected_s(b, task) : 0;
         status = put_task(b, number, task, &out);
         if (status == GRV_E_ARG) status = fail_task(b, task);
         else (*n)++;
     }
-    if (status == GRV_OK && *n > 0) status = grvi_records_write(b->workers[number].inbox, "a worker's inbox", &out);
-    b->workers[number].inbox_bytes += out.n;
-    if (n_handed(&b->workers[number]) == *n) b->workers[number].told_s = grv_clock_seconds();
+    if (status == GRV_OK && *n > 0) status = grvi_records_write(w->inbox, "a worker's inbox", &out);
+    w->inbox_bytes += out.n;
+    if (n_handed(w) == *n) w->told_s = grv_clock_seconds();
     grvi_text_fini(&out);
     return status;
 }
@@ -393,7 +498,7 @@ static grv_status recall(grv_batch *b)
     int idle = 0, fullest = -1;
     for (int i = b->first_alive; i < b->n_workers; i++) {
         const grvi_batch_worker *const w = &b->workers[i];
-        if (!w->is_alive) continue;
+        if (!takes_tasks(b, i)) continue;
         idle += n_handed(w) == 0;
         if (n_handed(w) > 1 && !w->is_recalled && (fullest < 0 || n_handed(w) > n_handed(&b->workers[fullest]))) fullest = i;
     }
@@ -406,16 +511,18 @@ static grv_status recall(grv_batch *b)
 
 static grv_status hand_out(grv_batch *b, int64_t *n_given)
 {
-    const int alive = n_alive(b);
+    int n_takers = 0;
+    GRV_TRY(dismiss_drained(b));
+    for (int i = b->first_alive; i < b->n_workers; i++) n_takers += takes_tasks(b, i);
     GRV_TRY(grvi_job_commit(b, false)); /* nothing is handed out that the journal does not know */
     /* first a task for everyone who has none, then more */
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < b->n_workers && b->n_state[GRV_BATCH_READY] > 0; i++) {
             grvi_batch_worker *const w = &b->workers[i];
             int64_t n = 0;
-            if (!w->is_alive || (pass == 0 && n_handed(w) > 0)) continue;
-            if (pass == 1 && (w->mean_s <= 0 || w->mean_s > long_task_s) && b->n_state[GRV_BATCH_READY] < alive) continue;
-            const int64_t share = grvi_ceil_div(b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING], alive);
+            if (!takes_tasks(b, i) || (pass == 0 && n_handed(w) > 0)) continue;
+            if (pass == 1 && (w->mean_s <= 0 || w->mean_s > long_task_s) && b->n_state[GRV_BATCH_READY] < n_takers) continue;
+            const int64_t share = grvi_ceil_div(b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING], n_takers);
             GRV_TRY(hand_to(b, i, pass == 0 ? 1 : grvi_min_i64(window_of(w), share) - n_handed(w), &n));
             *n_given += n;
         }
@@ -431,13 +538,13 @@ grv_status grvi_drive(grv_batch *b, bool *progressed)
     const bool looks = now - b->looked_s > liveness_s;
     if (looks) b->looked_s = now;
     if (looks) GRV_TRY(grvi_requests_take(b));
+    GRV_TRY(grvi_executors_poll(b));
     for (int i = b->first_alive; i < b->n_workers; i++) {
         if (b->workers[i].is_alive) GRV_TRY(read_outbox(b, i, &n_outcomes));
         if (looks && b->workers[i].is_alive) GRV_TRY(check_liveness(b, i, &n_outcomes));
     }
     while (b->first_alive < b->n_workers && !b->workers[b->first_alive].is_alive) b->first_alive++;
-    const int64_t n_open = b->n_state[GRV_BATCH_READY] + b->n_state[GRV_BATCH_RUNNING];
-    while (n_alive(b) < grvi_min_i64(b->params.n_workers, n_open)) GRV_TRY(start_worker(b));
+    GRV_TRY(start_missing_workers(b));
     GRV_TRY(hand_out(b, &n_given));
     GRV_TRY(recall(b));
     GRV_TRY(grvi_job_commit(b, false));
@@ -465,6 +572,7 @@ static grv_status read_inbox(grv_batch *b, int number)
     grv_status status = GRV_OK;
     while (status == GRV_OK && (status = grvi_record_next(&reader, &kind, &fields, &offset)) == GRV_OK) {
         w->inbox_bytes = reader.offset;
+        w->is_dismissed = w->is_dismissed || kind == GRVI_R_LEAVE;
         if (kind != GRVI_R_TASK) continue;
         const int64_t task = grvi_get_i64(&fields), attempt = grvi_get_i64(&fields);
         if (fields.failed || task < 0 || task >= b->n_tasks) continue;
@@ -494,7 +602,7 @@ static grv_status skip_told(grv_batch *b, int number)
         status = grvi_record_next(&w->outbox, &kind, &fields, &offset);
         if (status != GRV_OK) break;
         n -= kind == GRVI_R_OUTCOME;
-        w->said_hello = w->said_hello || kind == GRVI_R_HELLO;
+        if (kind == GRVI_R_LEAVING) take_leaving(w, &fields);
     }
     return status == GRV_AGAIN ? GRV_OK : status;
 }

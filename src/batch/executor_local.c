@@ -63,8 +63,15 @@ static void kill_session(long leader)
     if (directory != NULL) (void)closedir(directory);
 }
 
-static grv_status local_start(grvi_executor *executor, int number, char **handle)
+static int local_room(grvi_executor *executor, int wanted)
 {
+    (void)executor;
+    return wanted > 0;
+}
+
+static grv_status local_start(grvi_executor *executor, int number, int n, char **handle)
+{
+    GRV_ASSERT(n == 1);
     const executor_local *const e = (const executor_local *)executor;
     char name[32], *log = NULL;
     pid_t pid = 0;
@@ -104,12 +111,13 @@ static bool parse(const char *handle, long *pid, unsigned long long *start)
     return sscanf(handle, "%ld %llu", pid, start) == 2 && *pid > 1;
 }
 
-static bool local_is_alive(grvi_executor *executor, const char *handle, grvi_text *why)
+static bool local_is_alive(grvi_executor *executor, const char *handle, int number, grvi_text *why)
 {
     long pid = 0;
     unsigned long long start = 0;
     int ended = 0;
     (void)executor;
+    (void)number;
     if (!parse(handle, &pid, &start)) return false;
     const pid_t reaped = waitpid((pid_t)pid, &ended, WNOHANG);
     if (reaped == pid) {
@@ -139,7 +147,8 @@ static void local_destroy(grvi_executor *executor)
     grv_free(e);
 }
 
-static const grvi_executor_class local_class = {"local", local_start, local_is_alive, local_kill, local_destroy};
+static const grvi_executor_class local_class = {.name = "local", .room = local_room, .start = local_start, .is_alive = local_is_alive,
+                                               .kill = local_kill, .destroy = local_destroy};
 
 grv_status grvi_executor_local_create(const char *folder, const grv_batch_params *params, grvi_executor **executor)
 {
@@ -148,7 +157,7 @@ grv_status grvi_executor_local_create(const char *folder, const grv_batch_params
     GRV_TRY(GRVI_CALLOC(&e, 1));
     e->base.class = &local_class;
     GRV_TRY_GOTO(grvi_strdup(folder, &e->folder));
-    GRV_TRY_GOTO(grvi_grove_program(params->worker_program, &e->program));
+    GRV_TRY_GOTO(grvi_find_program(params->worker_program, &e->program));
     *executor = &e->base;
 done:
     if (status != GRV_OK) local_destroy(&e->base);

@@ -14,7 +14,7 @@ static bool is_program(const char *path)
     return access(path, X_OK) == 0 && !grvi_fs_is_directory(path);
 }
 
-grv_status grvi_grove_program(const char *asked, char **out)
+grv_status grvi_find_program(const char *asked, char **out)
 {
     char self[4096], beside[4200];
     const char *const named = asked != NULL ? asked : getenv("GROVE_PROGRAM");

@@ -22,7 +22,9 @@ static const double commit_s = 0.05;
 
 grv_batch_params grv_batch_params_default(void)
 {
-    return (grv_batch_params){.executor = "local", .max_attempts = 3, .idle_s = 10};
+    const grv_batch_slurm slurm = {.allocation_s = 3600, .max_allocations = 8, .max_queued = 2, .workers_per_allocation = 1, .nodes_per_allocation = 1,
+                                   .submit_interval_s = 0.3, .poll_interval_s = 5};
+    return (grv_batch_params){.executor = "local", .max_attempts = 3, .idle_s = 10, .slurm = slurm};
 }
 
 double grvi_unix_time(void)
@@ -127,17 +129,11 @@ static grv_status begin_journal(grv_batch *b)
 static grv_status copy_params(grv_batch *b, const grv_batch_params *params)
 {
     b->params = params != NULL ? *params : grv_batch_params_default();
-    GRV_TRY(grvi_strdup(b->params.executor != NULL ? b->params.executor : "local", &b->executor_name));
+    if (params == NULL) b->params.executor = NULL;
+    if (b->params.executor != NULL) GRV_TRY(grvi_strdup(b->params.executor, &b->executor_name));
     if (b->params.worker_program != NULL) GRV_TRY(grvi_strdup(b->params.worker_program, &b->worker_program));
     b->params.executor = b->executor_name;
     b->params.worker_program = b->worker_program;
-    GRV_CHECK(b->params.max_attempts >= 1 && b->params.max_attempts <= 100, GRV_E_ARG, "max_attempts: 1 to 100 expected, %d found",
-              b->params.max_attempts);
-    GRV_CHECK(b->params.n_workers >= 0 && b->params.cores_per_task >= 0 && b->params.memory_per_task >= 0 && b->params.time_limit_s >= 0 &&
-                  b->params.idle_s > 0,
-              GRV_E_ARG, "a pool of no negative sizes, and an idle time above 0, expected");
-    if (b->params.n_workers == 0)
-        b->params.n_workers = (int)grvi_max_i64(1, grv_threads_available() / (int)grvi_max_i64(1, b->params.cores_per_task));
     return GRV_OK;
 }
 
@@ -199,8 +195,7 @@ static grv_status open_job(const char *folder, const grv_batch_params *params, b
     GRV_TRY_GOTO(grvi_watch_create(&b->watch));
     if (is_driver) {
         GRV_TRY_GOTO(begin_journal(b));
-        GRV_CHECK_GOTO(strcmp(b->params.executor, "local") == 0, GRV_E_ARG, "executor: 'local' expected, '%s' found", b->params.executor);
-        GRV_TRY_GOTO(grvi_executor_local_create(b->folder, &b->params, &b->executor));
+        GRV_TRY_GOTO(grvi_executors_open(b));
     }
     GRV_TRY_GOTO(grvi_drive_adopt(b));
     *out = b;
@@ -220,12 +215,12 @@ void grv_batch_close(grv_batch **batch)
 {
     if (batch == NULL || *batch == NULL) return;
     grv_batch *const b = *batch;
-    if (b->is_driver && b->journal >= 0 && grvi_job_commit(b, true) != GRV_OK)
+    if (b->is_driver && b->journal >= 0 && (grvi_executors_release(b) != GRV_OK || grvi_job_commit(b, true) != GRV_OK))
         grv_log_message(b->params.log, GRV_LOG_ERROR, "%s", grv_error_message());
     for (int i = 0; i < b->n_workers; i++) grvi_worker_fini(&b->workers[i]);
     for (int i = 0; i < b->n_functions; i++) grvi_function_fini(&b->functions[i]);
     for (int i = 0; i < b->n_shared; i++) grv_free(b->shared[i]);
-    if (b->executor != NULL) b->executor->class->destroy(b->executor);
+    grvi_executors_close(b);
     grvi_watch_destroy(&b->watch);
     grvi_kv_destroy(&b->blobs);
     if (b->journal >= 0) (void)close(b->journal);
@@ -258,7 +253,7 @@ grv_status grv_batch_clean(const char *folder)
     GRV_CHECK(is_job, grvi_fs_exists(folder) ? GRV_E_FORMAT : GRV_E_NOT_FOUND, "no batch job in %s", folder);
     GRV_TRY(grv_batch_open(folder, NULL, &b)); /* nobody else drives it, and it is a job */
     for (int i = 0; i < b->n_workers; i++)
-        if (b->workers[i].is_alive) b->executor->class->kill(b->executor, b->workers[i].handle);
+        if (b->workers[i].is_alive) grvi_executor_of(b, i)->class->kill(grvi_executor_of(b, i), b->workers[i].handle);
     grv_status status = GRV_OK;
     if (b->pending.n == 0) status = grvi_fs_remove_tree(b->folder);
     grv_batch_close(&b);
@@ -586,7 +581,7 @@ grv_batch_counts grv_batch_counts_get(const grv_batch *b)
     for (int i = 0; i < b->n_workers; i++) {
         if (!b->workers[i].is_alive) continue;
         counts.n_workers++;
-        worker_s += fmax(0, grvi_unix_time() - b->workers[i].started_s);
+        if (b->workers[i].said_hello) worker_s += fmax(0, grvi_unix_time() - b->workers[i].started_s);
     }
     counts.cost = worker_s / 3600 * b->params.price_per_hour;
     return counts;
@@ -609,7 +604,7 @@ static grv_status explain_waiting(grv_batch *b, int64_t task, const char *verb)
 static grv_status explain(grv_batch *b, int64_t task, const grvi_outcome_record *last)
 {
     const grvi_task *const t = &b->tasks[task];
-    const grv_batch_counts counts = grv_batch_counts_get(b);
+    int n_begun = 0;
     const bool has_failed_before = t->failures > 0 && last->reason[0] != '\0';
     switch ((grv_batch_state)t->state) {
     case GRV_BATCH_WAITING: return explain_waiting(b, task, "waits for");
@@ -618,8 +613,9 @@ static grv_status explain(grv_batch *b, int64_t task, const grvi_outcome_record 
         grvi_text_append(&b->message, last->reason);
         break;
     case GRV_BATCH_READY:
-        grvi_text_printf(&b->message, counts.n_workers == 0 ? "ready; no worker is there: does a driver run?" : "ready; %d workers have other tasks before it",
-                         counts.n_workers);
+        for (int i = 0; i < b->n_workers; i++) n_begun += b->workers[i].is_alive && b->workers[i].said_hello;
+        grvi_text_printf(&b->message, n_begun == 0 ? "ready; no worker has begun: does a driver run?" : "ready; %d workers have other tasks before it", n_begun);
+        GRV_TRY(grvi_executors_words(b, &b->message));
         break;
     case GRV_BATCH_RUNNING:
         grvi_text_printf(&b->message, "attempt %d is with worker %d%s", t->begun + 1, t->worker,

@@ -257,6 +257,8 @@ static const grv_task_calls calls = {1,          n_arguments, get_i64,       get
 static grv_status run_function(task_runner *runner, loaded_function *f)
 {
     running *const r = &runner->now;
+    GRV_CHECK(f->function.kind == GRVI_FUNCTION_PROGRAM || runner->worker->settings.nodes == 0, GRV_E_UNSUPPORTED,
+              "tasks of several ranks: a program expected, a C function found");
     if (f->function.kind == GRVI_FUNCTION_PROGRAM)
         return grvi_task_program_run(runner->worker, &f->function, r->task, r->attempt, r->args, r->n_args, &r->values, &r->n_values);
     if (f->call == NULL) GRV_TRY(grvi_task_code_load(runner->worker, &f->function, &f->call));
@@ -287,6 +289,8 @@ static grv_status read_task(task_runner *runner, grvi_fields *fields, int64_t *f
     return GRV_OK;
 }
 
+static bool has_to_go(const grvi_worker *w) { return atomic_load(&w->page->has_to_go) != 0; }
+
 static grv_status run_task(task_runner *runner, grvi_fields *fields, int64_t offset, bool *wants_fresh)
 {
     running *const r = &runner->now;
@@ -315,6 +319,7 @@ static grv_status run_task(task_runner *runner, grvi_fields *fields, int64_t off
     record.end = grvi_unix_time();
     record.log_end = lseek(runner->worker->output, 0, SEEK_END);
     record.outcome = r->failed ? GRVI_OUTCOME_FAILED : GRVI_OUTCOME_OK;
+    if (r->failed && has_to_go(runner->worker)) record.outcome = GRVI_OUTCOME_RETURNED; /* the signal that told so may have reached it, too */
     if (r->failed) record.reason = r->reason;
     else record.n_values = r->n_values;
     const grv_status told = grvi_worker_tell(runner->worker, &record, r->values.data, r->failed ? 0 : r->values.n);
@@ -403,14 +408,15 @@ static grv_status run_inbox(task_runner *runner, grvi_watch *watch, int *code)
         const grv_status status = grvi_record_next(&runner->inbox, &kind, &fields, &offset);
         if (status == GRV_AGAIN) {
             const double idle = grv_clock_seconds() - idle_since;
-            if (idle > runner->worker->settings.idle_s || !is_job_there(runner->worker)) return GRV_OK;
+            if (idle > runner->worker->settings.idle_s || has_to_go(runner->worker) || !is_job_there(runner->worker)) return GRV_OK;
             grvi_watch_wait(watch, idle < 0.05 ? 0.001 : 0.05);
             continue;
         }
         GRV_TRY(status);
+        if (kind == GRVI_R_LEAVE) return GRV_OK;
         if (kind == GRVI_R_TASK && offset >= begin && runner->last_s > look_after_s) look_for_recall(runner);
         if (kind == GRVI_R_FUNCTION) GRV_TRY(learn_function(runner, &fields));
-        else if (kind == GRVI_R_TASK && offset >= begin && offset < runner->recall_end) GRV_TRY(give_back_task(runner, &fields));
+        else if (kind == GRVI_R_TASK && offset >= begin && (offset < runner->recall_end || has_to_go(runner->worker))) GRV_TRY(give_back_task(runner, &fields));
         else if (kind == GRVI_R_TASK && offset >= begin) GRV_TRY(run_task(runner, &fields, offset, &wants_fresh));
         if (wants_fresh) {
             *code = GRVI_EXIT_FRESH;

@@ -45,14 +45,16 @@ grv_status grvi_table_make_ready(grv_batch *b, int64_t task)
     return GRV_OK;
 }
 
-int64_t grvi_table_pop_ready(grv_batch *b)
+int64_t grvi_table_next_ready(grv_batch *b)
 {
-    while (b->ready_first < b->ready_end) {
-        const int64_t task = b->ready[b->ready_first++ % b->ready_capacity];
+    for (; b->ready_first < b->ready_end; b->ready_first++) {
+        const int64_t task = b->ready[b->ready_first % b->ready_capacity];
         if (b->tasks[task].state == GRV_BATCH_READY) return task; /* others ended, or stand further behind again */
     }
     return -1;
 }
+
+void grvi_table_take_ready(grv_batch *b) { b->ready_first++; }
 
 static grv_status note_ended(grv_batch *b, int64_t task)
 {
@@ -224,7 +226,11 @@ static grv_status apply_outcome(grv_batch *b, grvi_fields *in, int64_t offset)
     if (r.outcome == GRVI_OUTCOME_REQUEUED || r.outcome == GRVI_OUTCOME_RETURNED || r.outcome == GRVI_OUTCOME_CANCELLED) return grvi_table_make_ready(b, r.task);
     t->outcome = offset;
     t->begun = (uint8_t)grvi_min_i64(t->begun + 1, UINT8_MAX);
-    if (r.outcome == GRVI_OUTCOME_OK) return end_with_result(b, r.task);
+    if (r.outcome == GRVI_OUTCOME_OK) {
+        grvi_function *const f = &b->functions[b->submissions[t->submission].function];
+        if (r.end - r.start > f->longest_s) f->longest_s = r.end - r.start;
+        return end_with_result(b, r.task);
+    }
     t->failures++;
     t->alone = t->alone || r.outcome != GRVI_OUTCOME_FAILED;
     return r.is_final ? end_without_result(b, r.task, GRV_BATCH_FAILED) : grvi_table_make_ready(b, r.task);
@@ -286,10 +292,23 @@ static grv_status apply_worker(grv_batch *b, grvi_fields *in)
     GRV_CHECK(!in->failed && number == b->n_workers, GRV_E_FORMAT, "worker %lld after %d workers", (long long)number, b->n_workers);
     GRV_TRY(GRVI_REALLOC(&b->workers, b->n_workers + 1));
     grvi_batch_worker *const w = &b->workers[b->n_workers];
-    *w = (grvi_batch_worker){.inbox = -1, .outbox = {.fd = -1}, .started_s = time};
+    *w = (grvi_batch_worker){.inbox = -1, .outbox = {.fd = -1}, .executor = grvi_executor_kind_of(handle), .started_s = time};
     GRV_TRY(grvi_strdup(handle, &w->handle));
     w->is_alive = w->is_adopted = true;
     b->n_workers++;
+    return GRV_OK;
+}
+
+/* From now on it costs: time in a queue does not. */
+static grv_status apply_hello(grv_batch *b, grvi_fields *in)
+{
+    const int64_t number = grvi_get_i64(in);
+    const double time = grvi_get_f64(in), end = grvi_get_f64(in);
+    GRV_CHECK(!in->failed && number >= 0 && number < b->n_workers, GRV_E_FORMAT, "worker %lld begins, there are %d", (long long)number, b->n_workers);
+    grvi_batch_worker *const w = &b->workers[number];
+    w->said_hello = true;
+    w->started_s = time;
+    w->end_s = end;
     return GRV_OK;
 }
 
@@ -299,7 +318,7 @@ static grv_status apply_gone(grv_batch *b, grvi_fields *in)
     const double time = grvi_get_f64(in);
     GRV_CHECK(!in->failed && number >= 0 && number < b->n_workers, GRV_E_FORMAT, "worker %lld is gone, there are %d", (long long)number, b->n_workers);
     grvi_batch_worker *const w = &b->workers[number];
-    if (w->is_alive && time > w->started_s) b->worker_s += time - w->started_s;
+    if (w->is_alive && w->said_hello && time > w->started_s) b->worker_s += time - w->started_s;
     w->is_alive = false;
     return GRV_OK;
 }
@@ -324,6 +343,7 @@ grv_status grvi_table_apply(grv_batch *b, int64_t kind, grvi_fields *in, int64_t
     case GRVI_R_SUBMIT: return apply_submit(b, in, offset);
     case GRVI_R_WORKER: return apply_worker(b, in);
     case GRVI_R_OUTCOME: count_told(b, *in); return apply_outcome(b, in, offset);
+    case GRVI_R_HELLO: return apply_hello(b, in);
     case GRVI_R_GONE: return apply_gone(b, in);
     case GRVI_R_CANCEL: return apply_cancel(b, grvi_get_i64(in));
     case GRVI_R_RETRY: {

@@ -17,14 +17,21 @@
 
 extern char **environ;
 
+enum { MAX_LAUNCHER = 5 };
+
 grv_status grvi_spawn_and_wait(grvi_worker *w, char *const *argv, const char *folder, int output, int *exit_code)
 {
     pid_t pid = 0;
+    sigset_t ignored;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    (void)sigemptyset(&ignored); /* here, not by the program */
+    (void)sigaddset(&ignored, SIGTERM);
+    (void)sigaddset(&ignored, SIGINT);
+    (void)posix_spawnattr_setsigdefault(&attributes, &ignored);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&files, output, 1);
@@ -128,17 +135,38 @@ typedef struct program_call {
     char *folder, **argv, *texts[GRV_BATCH_MAX_VALUES], *outputs[GRV_BATCH_MAX_VALUES];
 } program_call;
 
+/* Before a program of several ranks: what starts it on the nodes of this worker's allocation. */
+static grv_status launcher(const grvi_worker_settings *s, char **argv, int *n)
+{
+    const struct {
+        const char *option;
+        int value;
+    } options[] = {{"--nodes", s->nodes}, {"--ntasks", s->ranks}, {"--cpus-per-task", s->cores > 0 ? s->cores : 1}};
+    if (s->nodes == 0) return GRV_OK;
+    GRV_TRY(grvi_strdup("srun", &argv[(*n)++]));
+    GRV_TRY(grvi_strdup("--quiet", &argv[(*n)++])); /* what it says about waiting is not the task's */
+    for (int i = 0; i < 3; i++) {
+        grvi_text text = {0};
+        grvi_text_printf(&text, "%s=%d", options[i].option, options[i].value);
+        GRV_TRY(grvi_text_status(&text));
+        argv[(*n)++] = text.data;
+    }
+    return GRV_OK;
+}
+
 static grv_status prepare(grvi_worker *w, const grvi_function *f, int64_t task, int64_t attempt, const grvi_wire_value *args, int n_args,
                           program_call *call)
 {
     grvi_text folder = {0};
+    int n_before = 0;
     grvi_text_printf(&folder, "%s/workers/%d/scratch/%lld.%lld", w->folder, w->number, (long long)task, (long long)attempt);
     GRV_TRY(grvi_text_status(&folder));
     call->folder = folder.data;
     GRV_TRY(grvi_fs_make_directory(call->folder));
     for (int i = 0; i < n_args; i++) GRV_TRY(argument_text(w, &args[i], i, call->folder, &call->texts[i]));
-    GRV_TRY(GRVI_CALLOC(&call->argv, f->n_argv + 1));
-    for (int i = 0; i < f->n_argv; i++) GRV_TRY(substitute(f->argv[i], n_args, call->texts, &call->argv[i]));
+    GRV_TRY(GRVI_CALLOC(&call->argv, MAX_LAUNCHER + f->n_argv + 1));
+    GRV_TRY(launcher(&w->settings, call->argv, &n_before));
+    for (int i = 0; i < f->n_argv; i++) GRV_TRY(substitute(f->argv[i], n_args, call->texts, &call->argv[n_before + i]));
     for (int i = 0; i < f->n_outputs; i++) {
         GRV_TRY(substitute(f->outputs[i], n_args, call->texts, &call->outputs[i]));
         GRV_TRY(grvi_kv_check_key(call->outputs[i]));
@@ -148,7 +176,7 @@ static grv_status prepare(grvi_worker *w, const grvi_function *f, int64_t task, 
 
 static void finish(const grvi_function *f, program_call *call)
 {
-    for (int i = 0; i < f->n_argv && call->argv != NULL; i++) grv_free(call->argv[i]);
+    for (int i = 0; i < MAX_LAUNCHER + f->n_argv && call->argv != NULL; i++) grv_free(call->argv[i]);
     for (int i = 0; i < GRV_BATCH_MAX_VALUES; i++) {
         grv_free(call->texts[i]);
         grv_free(call->outputs[i]);
@@ -179,6 +207,7 @@ grv_status grvi_task_program_run(grvi_worker *w, const grvi_function *f, int64_t
     const int64_t output_begin = lseek(w->output, 0, SEEK_END);
     grv_status status = prepare(w, f, task, attempt, args, n_args, &call);
     if (status == GRV_OK) status = grvi_spawn_and_wait(w, call.argv, call.folder, w->output, &code);
+    if (status == GRV_OK && WIFSIGNALED(code) && WTERMSIG(code) == SIGTERM) grvi_sleep(0.2); /* the supervisor may be told to go, too */
     if (status == GRV_OK) status = check_end(w, call.argv[0], code, output_begin);
     for (int i = 0; i < f->n_outputs && status == GRV_OK; i++) {
         status = take_output(w, call.folder, call.outputs[i], values);

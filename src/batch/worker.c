@@ -32,11 +32,13 @@ grv_status grvi_worker_tell(const grvi_worker *w, const grvi_outcome_record *rec
     return status;
 }
 
-static grv_status tell_word(const grvi_worker *w, int64_t kind, int64_t value)
+static grv_status tell_word(const grvi_worker *w, int64_t kind)
 {
     grvi_text out = {0};
     const int64_t begin = grvi_record_begin(&out, kind);
-    grvi_put_i64(&out, value);
+    if (kind == GRVI_R_HELLO) grvi_put_i64(&out, getpid());
+    if (kind != GRVI_R_BYE) grvi_put_f64(&out, grvi_unix_time());
+    if (kind == GRVI_R_HELLO) grvi_put_f64(&out, w->end_s);
     grvi_record_end(&out, begin);
     const grv_status status = grvi_records_write(w->outbox, "the worker's outbox", &out);
     grvi_text_fini(&out);
@@ -53,9 +55,9 @@ static grv_status read_settings(grvi_worker *w)
     GRV_TRY(grvi_text_status(&name));
     path = name.data;
     grv_status status = grvi_fs_read(path, 4096, &text, &n);
-    if (status == GRV_OK && sscanf(text, "%d %lld %lf %lf %d", &w->settings.cores, &memory, &w->settings.time_limit_s, &w->settings.idle_s,
-                                   &w->settings.n_workers) != 5)
-        status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s: five numbers expected", path);
+    if (status == GRV_OK && sscanf(text, "%d %lld %lf %lf %d %d", &w->settings.cores, &memory, &w->settings.time_limit_s, &w->settings.idle_s,
+                                   &w->settings.nodes, &w->settings.ranks) != 6)
+        status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s: six numbers expected", path);
     w->settings.memory = memory;
     grv_free(path);
     grv_free(text);
@@ -151,6 +153,7 @@ static int watch_runner(const grvi_worker *w, pid_t runner, grvi_outcome *why)
     double looked = 0;
     *why = GRVI_OUTCOME_CRASHED;
     for (;;) {
+        if (atomic_load(&w->page->has_to_go) == 1 && tell_word(w, GRVI_R_LEAVING) == GRV_OK) atomic_store(&w->page->has_to_go, 2);
         const pid_t got = waitpid(runner, &ended, WNOHANG);
         if (got == runner) return ended;
         const int64_t task = atomic_load(&w->page->task), program = atomic_load(&w->page->program);
@@ -177,6 +180,7 @@ bool grvi_worker_was_over_memory(const grvi_worker *w)
 static grv_status tell_death(const grvi_worker *w, int ended, grvi_outcome why)
 {
     char reason[256];
+    if (why == GRVI_OUTCOME_CRASHED && atomic_load(&w->page->has_to_go) != 0) why = GRVI_OUTCOME_RETURNED;
     const int64_t task = atomic_load(&w->page->task), program = atomic_load(&w->page->program);
     if (program > 1) (void)kill(-(pid_t)program, SIGKILL);
     if (task < 0) return GRV_OK;
@@ -196,6 +200,23 @@ static grv_status tell_death(const grvi_worker *w, int ended, grvi_outcome why)
     return grvi_worker_tell(w, &r, NULL, 0);
 }
 
+/* the page of the worker that this process is */
+static grvi_shared_page *own_page;
+
+static void note_sigterm(int signal)
+{
+    int never = 0;
+    (void)signal;
+    (void)atomic_compare_exchange_strong(&own_page->has_to_go, &never, 1);
+}
+
+static void listen_to_sigterm(grvi_shared_page *page)
+{
+    const struct sigaction action = {.sa_handler = note_sigterm, .sa_flags = SA_RESTART};
+    own_page = page;
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
 static grv_status supervise(grvi_worker *w)
 {
     int n_broken = 0;
@@ -207,6 +228,7 @@ static grv_status supervise(grvi_worker *w)
         GRV_CHECK(runner >= 0, GRV_E_NOMEM, "fork: %s", strerror(errno));
         if (runner == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            (void)signal(SIGTERM, SIG_IGN); /* the task goes on; a scheduler may signal all processes */
             atomic_store(&w->page->in_group, grvi_memory_group_join(&w->memory)); /* if not, it is watched */
             if (getppid() != supervisor) _exit(GRVI_EXIT_BROKEN);
             (void)dup2(w->output, 1);
@@ -217,19 +239,19 @@ static grv_status supervise(grvi_worker *w)
         }
         const int ended = watch_runner(w, runner, &why);
         if (WIFEXITED(ended) && atomic_load(&w->page->task) < 0) {
-            if (WEXITSTATUS(ended) == GRVI_EXIT_IDLE) return tell_word(w, GRVI_R_BYE, 0);
+            if (WEXITSTATUS(ended) == GRVI_EXIT_IDLE) return tell_word(w, GRVI_R_BYE);
             if (WEXITSTATUS(ended) == GRVI_EXIT_FRESH) continue;
-            if (++n_broken >= BROKEN_MOST) return tell_word(w, GRVI_R_BYE, 0);
+            if (++n_broken >= BROKEN_MOST) return tell_word(w, GRVI_R_BYE);
         }
         GRV_TRY(tell_death(w, ended, why));
     }
 }
 
-grv_status grv_batch_worker(const char *folder, int number)
+grv_status grv_batch_worker(const char *folder, int number, double end_s)
 {
     grv_status status = GRV_OK;
     grvi_text path = {0};
-    grvi_worker w = {.folder = folder, .number = number, .outbox = -1, .output = -1};
+    grvi_worker w = {.folder = folder, .number = number, .end_s = end_s, .outbox = -1, .output = -1};
     GRV_TRY_GOTO(read_settings(&w));
     GRV_TRY_GOTO(open_for_appending(&w, "outbox", &w.outbox));
     GRV_TRY_GOTO(open_for_appending(&w, "output", &w.output));
@@ -238,9 +260,10 @@ grv_status grv_batch_worker(const char *folder, int number)
     GRV_TRY_GOTO(grvi_kv_fs_create(path.data, true, GRV_STORE_SYNC_NONE, &w.blobs));
     w.page = mmap(NULL, sizeof *w.page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     GRV_CHECK_GOTO(w.page != MAP_FAILED, GRV_E_NOMEM, "a shared page: %s", strerror(errno));
+    listen_to_sigterm(w.page);
     pin(&w);
     if (w.settings.memory > 0) grvi_memory_group_create(w.settings.memory, &w.memory);
-    GRV_TRY_GOTO(tell_word(&w, GRVI_R_HELLO, getpid()));
+    GRV_TRY_GOTO(tell_word(&w, GRVI_R_HELLO));
     GRV_TRY_GOTO(supervise(&w));
 done:
     if (w.page != NULL && w.page != MAP_FAILED) (void)munmap(w.page, sizeof *w.page);

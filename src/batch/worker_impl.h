@@ -22,10 +22,11 @@ typedef struct grvi_shared_page {
     _Atomic int64_t memory_kills; /* as last looked at */
     _Atomic int64_t program;      /* process group of a running program, 0: none */
     _Atomic double start;         /* Unix time */
+    _Atomic int has_to_go;        /* the supervisor got SIGTERM: 1, and told so: 2 */
 } grvi_shared_page;
 
 typedef struct grvi_worker_settings {
-    int cores, n_workers;
+    int cores, nodes, ranks; /* nodes > 0: programs are started by srun, over so many */
     int64_t memory;
     double time_limit_s, idle_s;
 } grvi_worker_settings;
@@ -33,6 +34,7 @@ typedef struct grvi_worker_settings {
 typedef struct grvi_worker {
     const char *folder;
     int number;
+    double end_s; /* Unix time when its place ends; 0: nobody says */
     grvi_worker_settings settings;
     int outbox, output; /* descriptors, for appending */
     grvi_kv *blobs;

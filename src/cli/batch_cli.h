@@ -17,6 +17,7 @@ int grvc_batch_retry(int argc, char **argv);
 int grvc_batch_cancel(int argc, char **argv);
 int grvc_batch_clean(int argc, char **argv);
 int grvc_batch_worker(int argc, char **argv);
+int grvc_batch_node(int argc, char **argv);
 
 /* A number of a task out of a word. */
 grv_status grvc_batch_task_number(const char *word, int64_t *task) GRV_MUST_CHECK;

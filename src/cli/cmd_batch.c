@@ -5,7 +5,7 @@
 #include "cli/batch_cli.h"
 #include "core/nearest.h"
 
-/* In the order in which a user meets them; the last one is for the engine itself. */
+/* In the order in which a user meets them; the last two are for the engine itself. */
 static const grvc_command commands[] = {
     {"run", "a function or a program, once for each row of a table", grvc_batch_run},
     {"status", "how many tasks wait, run, are done, failed", grvc_batch_status},
@@ -17,6 +17,7 @@ static const grvc_command commands[] = {
     {"cancel", "cancels tasks that have not ended", grvc_batch_cancel},
     {"clean", "deletes a job", grvc_batch_clean},
     {"worker", "(started by the engine)", grvc_batch_worker},
+    {"node", "(started by the engine)", grvc_batch_node},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/batch_cli.h"
 #include "cli/batch_pool.h"
@@ -16,13 +17,15 @@ typedef struct run_config {
     char *job, *function, *args, *flags, *results;
     grv_string_list outputs;
     int64_t repeat;
+    int nodes_per_task, ranks_per_task;
     grvc_pool pool;
 } run_config;
 
 #define AT(field) offsetof(run_config, field)
 #define AT_POOL(field) AT(pool.field)
 #define DRIVE_OPTIONS                                                                              \
-    GRVC_POOL_OPTIONS(AT_POOL),                                                                    \
+    {.key = "nodes_per_task", .type = GRV_OPTION_INT, .offset = AT(nodes_per_task), .fallback = "0", .max = 100000, .help = "slurm: a program started by srun over so many; 0: a part of a node"}, \
+    {.key = "ranks_per_task", .type = GRV_OPTION_INT, .offset = AT(ranks_per_task), .fallback = "0", .max = 10000000, .help = "slurm: of such a program; 0: one a node"}, \
     {.key = "results", .type = GRV_OPTION_STRING, .offset = AT(results), .fallback = "", .help = "CSV file for state, seconds and results of the tasks"}
 
 static const grv_option run_options[] = {
@@ -32,10 +35,18 @@ static const grv_option run_options[] = {
     {.key = "args", .type = GRV_OPTION_STRING, .offset = AT(args), .fallback = "", .help = "CSV table: the first row names the columns, each other row is a task"},
     {.key = "repeat", .type = GRV_OPTION_I64, .offset = AT(repeat), .fallback = "1", .min = 1, .max = 1e9, .help = "tasks without a table"},
     {.key = "outputs", .type = GRV_OPTION_STRING_LIST, .offset = AT(outputs), .fallback = "[]", .help = "files that a program makes: its results"},
-    DRIVE_OPTIONS};
-static const grv_option resume_options[] = {DRIVE_OPTIONS};
+    GRVC_POOL_OPTIONS(AT_POOL, "local", "local or slurm"), DRIVE_OPTIONS};
+static const grv_option resume_options[] = {GRVC_POOL_OPTIONS(AT_POOL, "", "local or slurm; empty: what the job had last"), DRIVE_OPTIONS};
 static const grv_option_table run_table = {run_options, sizeof run_options / sizeof *run_options};
 static const grv_option_table resume_table = {resume_options, sizeof resume_options / sizeof *resume_options};
+
+static grv_batch_params pool_of(const run_config *c, grv_log *log)
+{
+    grv_batch_params p = grvc_pool_params(&c->pool, log);
+    p.nodes_per_task = c->nodes_per_task;
+    p.ranks_per_task = c->ranks_per_task;
+    return p;
+}
 
 /* ---- what is done with the results ---- */
 
@@ -110,12 +121,22 @@ static grv_status print_failures(grv_batch *batch)
     return GRV_OK;
 }
 
+/* A driver has two files open for each worker. */
+static void allow_many_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* Drives to the end, or until Ctrl-C; the job stays. */
 static grv_status drive(const grvc_session *session, grv_batch *batch, const char *folder, const run_config *config)
 {
     grv_status status = GRV_AGAIN;
     grv_progress progress;
     grv_batch_counts counts = grv_batch_counts_get(batch);
+    allow_many_files();
     grvc_interrupt_install();
     grv_progress_begin(&progress, session->log, "batch", "tasks", counts.n_tasks);
     while (status == GRV_AGAIN && !grvc_interrupted()) {
@@ -184,7 +205,7 @@ done:
 static grv_status run(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
-    const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
+    const grv_batch_params params = pool_of(c, session->log);
     GRV_TRY(grv_batch_open(c->job, &params, &batch));
     grv_status status = submit(session, c, batch);
     if (status == GRV_OK) status = drive(session, batch, c->job, c);
@@ -213,7 +234,7 @@ int grvc_batch_run(int argc, char **argv)
 static grv_status resume(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
-    const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
+    const grv_batch_params params = pool_of(c, session->log);
     GRV_TRY(grv_batch_look(session->words[0], &batch)); /* it must be there */
     grv_batch_close(&batch);
     GRV_TRY(grv_batch_open(session->words[0], &params, &batch));
@@ -237,17 +258,48 @@ int grvc_batch_resume(int argc, char **argv)
     return grvc_end(&session, resume(&session, &config));
 }
 
-int grvc_batch_worker(int argc, char **argv)
+/* ---- for the engine itself ---- */
+
+static bool parse_number(const char *word, long *number)
 {
     char *end = NULL;
     errno = 0;
-    const long number = argc == 3 ? strtol(argv[2], &end, 10) : -1;
-    if (argc != 3 || errno != 0 || end == argv[2] || *end != '\0' || number < 0 || number > INT_MAX) {
-        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER (the engine starts workers itself)\n");
+    *number = strtol(word, &end, 10);
+    return errno == 0 && end != word && *end == '\0' && *number >= 0;
+}
+
+static bool parse_numbers(char **words, int n, long *numbers)
+{
+    for (int i = 0; i < n; i++)
+        if (!parse_number(words[i], &numbers[i])) return false;
+    return true;
+}
+
+int grvc_batch_worker(int argc, char **argv)
+{
+    long numbers[2] = {0, 0};
+    if (argc < 3 || argc > 4 || !parse_numbers(argv + 2, argc - 2, numbers) || numbers[0] > INT_MAX) {
+        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END] (the engine starts workers itself)\n");
         return GRVC_EXIT_USAGE;
     }
     (void)signal(SIGINT, SIG_IGN);
-    if (grv_batch_worker(argv[1], (int)number) == GRV_OK) return GRVC_EXIT_OK;
+    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1]) == GRV_OK) return GRVC_EXIT_OK;
     grvc_print_error("grove batch worker", false);
+    return GRVC_EXIT_FAILED;
+}
+
+/* Of `count` workers from `first` on, each node has `each`; which node this is, Slurm says. */
+int grvc_batch_node(int argc, char **argv)
+{
+    long n[4], node = 0;
+    const char *const which = getenv("SLURM_PROCID");
+    if (argc != 6 || !parse_numbers(argv + 2, 4, n) || n[0] > INT_MAX || n[1] > INT_MAX || (which != NULL && !parse_number(which, &node))) {
+        (void)fprintf(stderr, "usage: grove batch node JOB FIRST COUNT EACH END (the engine starts workers itself)\n");
+        return GRVC_EXIT_USAGE;
+    }
+    const long skipped = node * n[2], left = n[1] - skipped;
+    if (left <= 0) return GRVC_EXIT_OK;
+    if (grv_batch_node(argv[1], (int)(n[0] + skipped), (int)(left < n[2] ? left : n[2]), (double)n[3]) == GRV_OK) return GRVC_EXIT_OK;
+    grvc_print_error("grove batch node", false);
     return GRVC_EXIT_FAILED;
 }

@@ -40,7 +40,7 @@ static const grv_option own_options[] = {
      .offset = AT(folder),
      .fallback = "",
      .help = "where the program of that one runs; empty: sample-NUMBER"},
-    GRVC_POOL_OPTIONS(AT_POOL),
+    GRVC_POOL_OPTIONS(AT_POOL, "local", "local or slurm"),
 };
 enum { N_OWN = sizeof own_options / sizeof *own_options, MOST_OPTIONS = 64 };
 

@@ -91,7 +91,7 @@ static grv_status register_program(const campaign_run *r, const grv_batch_params
                                    grv_batch_function *function)
 {
     char *program = NULL;
-    grv_status status = grvi_grove_program(pool->worker_program, &program);
+    grv_status status = grvi_find_program(pool->worker_program, &program);
     if (status == GRV_OK) status = grvi_campaign_make_absolute("the program grove", &program);
     const char *const words[] = {program, "generate", "--config", "{1}", "sample={0}", "folder=."};
     if (status == GRV_OK)
