@@ -95,7 +95,8 @@ static grv_status register_program(const campaign_run *r, const grv_batch_params
     if (status == GRV_OK) status = grvi_campaign_make_absolute("the program grove", &program);
     const char *const words[] = {program, "generate", "--config", "{1}", "sample={0}", "folder=."};
     if (status == GRV_OK)
-        status = grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);
+        status =
+            grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);
     grv_free(program);
     return status;
 }

@@ -16,7 +16,8 @@ static grv_status check(grvi_campaign *c, grv_log *log)
     GRV_CHECK(c->config.type == 0, GRV_E_CONFIG, "type: the simulator flow stores float32");
     GRV_CHECK(c->config.files.n == 0 && c->config.input.axes.n == 0 && c->config.target.axes.n == 0,
               GRV_E_CONFIG,
-              "simulator: flow is the default; files, input and target are for a program, whose words are "
+              "simulator: flow is the default; files, input and target are for a program, whose "
+              "words are "
               "expected here");
     flow->samples = c->config.samples;
     flow->seed = c->config.seed;

@@ -410,8 +410,23 @@ def left_early(root):
     expect_all_gone(job)
 
 
+def campaign(root):
+    """The sphere campaign of the quickstart, smaller: the data set that local workers make."""
+    config = Path(__file__).resolve().parents[2] / "examples" / "sphere" / "generate.yaml"
+    for where, keys in (("local", []), ("slurm", ["executor=slurm", "poll_interval=0.5", "submit_interval=0.1", "workers_per_allocation=2", "max_allocations=2"])):
+        said = output_of(GROVE, "generate", "--config", str(config), f"output={root}/flows-{where}", "samples=8", "flow.grid=16,16,16", "flow.radius=2",
+                         "flow.snapshots=3", "--json", *keys)
+        expect(json.loads(said)["done"] == 8, said)
+    for array in ("input", "target", "status"):
+        found = [{path.relative_to(root / f"flows-{where}"): path.read_bytes() for path in (root / f"flows-{where}" / array).rglob("*") if path.is_file()}
+                 for where in ("local", "slurm")]
+        expect(len(found[0]) >= 9 and found[0] == found[1], f"'{array}' differs")
+    expect(not (root / "flows-slurm.job").exists(), "the job is left")
+    expect_all_gone(root / "flows-slurm.job")
+
+
 SCENARIOS = [map_over_nodes, srun_over_nodes, ranks, killed_worker, garbage, cancelled_allocations, preempted, killed_driver, refused, deaf_scheduler, held, faults, drained, thousand,
-             left_early]
+             left_early, campaign]
 
 
 def main():
