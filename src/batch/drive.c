@@ -17,7 +17,7 @@
 /* work that a worker has before it, so that it need not wait for the driver: seconds, and tasks */
 static const double window_s = 0.25;
 enum { WINDOW_MOST = 4096, WINDOW_LEAST = 2, FEW_OUTCOMES = 64, START_FAILURES_MOST = 3 };
-static const double liveness_s = 0.2, fine_pause_s = 0.0005;
+static const double liveness_s = 0.2, fine_pause_s = 0.0005, damage_s = 2;
 /* with tasks longer than this, nobody gets a second one while others have none */
 static const double long_task_s = 0.05;
 
@@ -158,6 +158,23 @@ static bool take_outcome(grv_batch *b, int number, grvi_fields *fields, grv_stat
     return true;
 }
 
+/* Bytes behind the last record that stay no record: half a record is written in far less time. */
+static bool is_damaged(grvi_batch_worker *w)
+{
+    struct stat info;
+    const double now = grv_clock_seconds();
+    if (fstat(w->outbox.fd, &info) != 0 || info.st_size <= w->outbox.offset) w->damaged_s = 0;
+    else if (w->damaged_s <= 0) w->damaged_s = now;
+    return w->damaged_s > 0 && now - w->damaged_s > damage_s;
+}
+
+static grv_status put_away(grv_batch *b, int number)
+{
+    grvi_executor *const executor = grvi_executor_of(b, number);
+    executor->class->kill(executor, b->workers[number].handle);
+    return end_worker(b, number, "what it told made no sense");
+}
+
 static grv_status take_hello(grv_batch *b, int number, grvi_fields *fields)
 {
     grvi_executor *const executor = grvi_executor_of(b, number);
@@ -205,10 +222,10 @@ static grv_status read_outbox(grv_batch *b, int number, int64_t *n_outcomes)
         } else {
             is_good = false;
         }
-        if (is_good) continue;
-        grvi_executor_of(b, number)->class->kill(grvi_executor_of(b, number), w->handle);
-        return end_worker(b, number, "what it told made no sense");
+        if (!is_good) return put_away(b, number);
+        w->damaged_s = 0;
     }
+    if (status == GRV_AGAIN && is_damaged(w)) return put_away(b, number);
     return status == GRV_AGAIN ? GRV_OK : status;
 }
 

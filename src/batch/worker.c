@@ -144,7 +144,8 @@ static int watch_runner(const grvi_worker *w, pid_t runner, grvi_outcome *why)
         if (task >= 0 && *why == GRVI_OUTCOME_CRASHED) {
             const double seconds = grvi_unix_time() - atomic_load(&w->page->start);
             if (w->settings.time_limit_s > 0 && seconds > w->settings.time_limit_s) *why = GRVI_OUTCOME_TIMEOUT;
-            else if (w->settings.memory > 0 && resident_bytes(program > 1 ? (pid_t)program : runner) > w->settings.memory) *why = GRVI_OUTCOME_MEMORY;
+            else if (w->settings.memory > 0 && !atomic_load(&w->page->in_group) &&
+                     resident_bytes(program > 1 ? (pid_t)program : runner) > w->settings.memory) *why = GRVI_OUTCOME_MEMORY;
             else if (grv_clock_seconds() - looked > 4 * look_s && is_cancelled(w, task)) *why = GRVI_OUTCOME_CANCELLED;
             if (grv_clock_seconds() - looked > 4 * look_s) looked = grv_clock_seconds();
             if (*why != GRVI_OUTCOME_CRASHED) stop_runner(w, runner);
@@ -154,16 +155,19 @@ static int watch_runner(const grvi_worker *w, pid_t runner, grvi_outcome *why)
 }
 
 /* Tells how the task ended that the runner died with. */
-static grv_status tell_death(const grvi_worker *w, int ended, grvi_outcome why)
+static grv_status tell_death(grvi_worker *w, int ended, grvi_outcome why)
 {
     char reason[256];
     if (why == GRVI_OUTCOME_CRASHED && atomic_load(&w->page->has_to_go) != 0) why = GRVI_OUTCOME_RETURNED;
     const int64_t task = atomic_load(&w->page->task), program = atomic_load(&w->page->program);
     if (program > 1) (void)kill(-(pid_t)program, SIGKILL);
     if (task < 0) return GRV_OK;
+    const bool by_kernel = why == GRVI_OUTCOME_CRASHED && grvi_memory_group_has_killed(&w->memory);
+    if (by_kernel) why = GRVI_OUTCOME_MEMORY;
     if (why == GRVI_OUTCOME_TIMEOUT) (void)snprintf(reason, sizeof reason, "it ran longer than its limit of %g s", w->settings.time_limit_s);
     else if (why == GRVI_OUTCOME_MEMORY)
-        (void)snprintf(reason, sizeof reason, "it held more than its limit of %lld bytes (resident memory, watched)", (long long)w->settings.memory);
+        (void)snprintf(reason, sizeof reason, "it held more than its limit of %lld bytes (%s)", (long long)w->settings.memory,
+                       by_kernel ? "control group" : "resident memory, watched");
     else if (why == GRVI_OUTCOME_CANCELLED) (void)snprintf(reason, sizeof reason, "it was cancelled");
     else if (WIFSIGNALED(ended)) (void)snprintf(reason, sizeof reason, "it crashed: signal %d, %s", WTERMSIG(ended), strsignal(WTERMSIG(ended)));
     else (void)snprintf(reason, sizeof reason, "it ended its process with exit code %d", WEXITSTATUS(ended));
@@ -203,6 +207,7 @@ static grv_status supervise(grvi_worker *w)
         if (runner == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
             (void)signal(SIGTERM, SIG_IGN); /* the task goes on; a scheduler may signal all processes */
+            atomic_store(&w->page->in_group, grvi_memory_group_join(&w->memory)); /* if not, it is watched */
             if (getppid() != supervisor) _exit(GRVI_EXIT_BROKEN);
             (void)dup2(w->output, 1);
             (void)dup2(w->output, 2);
@@ -235,10 +240,12 @@ grv_status grv_batch_worker(const char *folder, int number, double end_s)
     GRV_CHECK_GOTO(w.page != MAP_FAILED, GRV_E_NOMEM, "a shared page: %s", strerror(errno));
     listen_to_sigterm(w.page);
     pin(&w);
+    if (w.settings.memory > 0) grvi_memory_group_create(w.settings.memory, &w.memory);
     GRV_TRY_GOTO(tell_word(&w, GRVI_R_HELLO));
     GRV_TRY_GOTO(supervise(&w));
 done:
     if (w.page != NULL && w.page != MAP_FAILED) (void)munmap(w.page, sizeof *w.page);
+    grvi_memory_group_remove(&w.memory);
     grvi_kv_destroy(&w.blobs);
     if (w.outbox >= 0) (void)close(w.outbox);
     if (w.output >= 0) (void)close(w.output);

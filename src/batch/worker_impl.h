@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "batch/batch_impl.h"
+#include "batch/memory_group.h"
 
 /* Why a runner ended on its own. */
 enum { GRVI_EXIT_IDLE = 40, GRVI_EXIT_FRESH = 41, GRVI_EXIT_BROKEN = 42 };
@@ -17,6 +18,7 @@ typedef struct grvi_shared_page {
     _Atomic int64_t inbox_offset; /* of the next record to read */
     _Atomic int64_t task, attempt; /* running; task -1: none */
     _Atomic int64_t log_begin;
+    _Atomic bool in_group;        /* the kernel keeps the memory limit */
     _Atomic int64_t program;      /* process group of a running program, 0: none */
     _Atomic double start;         /* Unix time */
     _Atomic int has_to_go;        /* the supervisor got SIGTERM: 1, and told so: 2 */
@@ -36,6 +38,7 @@ typedef struct grvi_worker {
     int outbox, output; /* descriptors, for appending */
     grvi_kv *blobs;
     grvi_shared_page *page;
+    grvi_memory_group memory; /* without path: memory is watched */
 } grvi_worker;
 
 /* The runner: reads the inbox from page->inbox_offset on; returns an exit code. */

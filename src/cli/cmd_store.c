@@ -15,6 +15,7 @@ static const grvc_command commands[] = {
      grvc_store_convert},
     {"check", "decodes every chunk, verifies checksums, metadata and names", grvc_store_check},
     {"shuffle", "permutes arrays in tandem along their first axis", grvc_store_shuffle},
+    {"bench", "how fast an array is read: whole, by windows, by random rows", grvc_store_bench},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

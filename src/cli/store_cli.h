@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "grove/store_tools.h"
 
+int grvc_store_bench(int argc, char **argv);
 int grvc_store_cat(int argc, char **argv);
 int grvc_store_check(int argc, char **argv);
 int grvc_store_convert(int argc, char **argv);

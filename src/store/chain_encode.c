@@ -222,6 +222,13 @@ static grv_status run_shard_job(shard_job *job, grvi_scratch *scratch, int n_thr
         GRV_TRY_GOTO(grvi_scratch_take(scratch->pool, &scratches[t]));
         parts[t] = &scratches[t]->encoded;
     }
+    if (job->old == NULL && job->chain->sharding->inner->sharding == NULL) {
+        /* what a new shard may need, at once: a buffer that grows by steps is copied, and its pages are fresh, many times */
+        const int64_t cells = grvi_ceil_div(n_inner, n_threads), most = (int64_t)64 << 20;
+        const int64_t room = grvi_min_i64(most, cells * job->chain->sharding->inner->n_bytes);
+        for (int t = 0; t < n_threads; t++)
+            GRV_TRY_GOTO(grvi_buffer_reserve(parts[t], parts[t]->n + room));
+    }
     job->scratches = scratches;
     job->parts = parts;
     job->part_start = part_start;

@@ -77,3 +77,5 @@ grv_status grvi_page_cache_drop(const char *folder, grvi_page_count *left)
     *left = (grvi_page_count){0};
     return drop_below(folder, left);
 }
+
+void grvi_page_cache_settle(void) { sync(); }

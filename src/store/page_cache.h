@@ -13,4 +13,7 @@ typedef struct grvi_page_count {
  * Not every file system listens: look at *left. */
 grv_status grvi_page_cache_drop(const char *folder, grvi_page_count *left) GRV_MUST_CHECK;
 
+/* Waits until what was written before is on the disk, and not in the way of what is timed next. */
+void grvi_page_cache_settle(void);
+
 #endif

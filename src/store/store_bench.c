@@ -179,6 +179,7 @@ static grv_status time_row(store_bench *bench, const bench_row *row, double *sec
 {
     if (row->is_write) {
         GRV_TRY(remove_written(bench));
+        grvi_page_cache_settle();
     } else if (bench->problem.cold) {
         grvi_page_count left;
         GRV_TRY(grvi_page_cache_drop(bench->array_path, &left));

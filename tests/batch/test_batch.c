@@ -372,6 +372,61 @@ static void test_balance(void **state)
     grv_batch_close(&batch);
 }
 
+/* A worker that tells nonsense is put away; what it had runs elsewhere. */
+static void test_garbage(void **state)
+{
+    enum { N = 40 };
+    (void)state;
+    const char *const folder = fresh_folder();
+    grv_batch *batch = open_job(folder, NULL);
+    static grv_batch_value seconds[N];
+    int64_t first = 0;
+    char path[256];
+    for (int i = 0; i < N; i++) seconds[i] = grv_batch_f64(0.02);
+    const grv_batch_column column = {seconds, true};
+    ok(grv_batch_map(batch, function_of(batch, "nap"), N, &column, 1, &first));
+    assert_int_equal(grv_batch_wait(batch, 0.2), GRV_AGAIN);
+    (void)snprintf(path, sizeof path, "%s/workers/0/outbox", folder);
+    FILE *const outbox = fopen(path, "r+b");
+    assert_non_null(outbox);
+    /* a record of its own making, over the first ones and behind the last one */
+    static const unsigned char record[] = {16, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+    (void)fseek(outbox, 0, SEEK_END);
+    (void)fwrite(record, 1, sizeof record, outbox);
+    (void)fclose(outbox);
+    ok(grv_batch_wait(batch, 60));
+    for (int64_t i = 0; i < N; i++) {
+        grv_batch_value value;
+        ok(grv_batch_fetch(batch, first + i, 0, &value));
+        assert_int_equal(value.i64, first + i);
+    }
+    grv_batch_close(&batch);
+}
+
+/* A compiler that crashes fails the task with what is known about it. */
+static void test_compiler_crash(void **state)
+{
+    (void)state;
+    char path[128];
+    grv_batch_params params = quick();
+    params.max_attempts = 1;
+    (void)snprintf(path, sizeof path, "%s/crashing-cc", root);
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs("#!/bin/sh\necho out of ideas >&2\nkill -SEGV $$\n", file);
+    (void)fclose(file);
+    assert_int_equal(chmod(path, 0700), 0);
+    (void)setenv("CC", path, 1);
+    grv_batch *batch = open_job(fresh_folder(), &params);
+    grv_batch_value value;
+    int64_t task = 0;
+    ok(grv_batch_exec(batch, function_of(batch, "nothing"), NULL, 0, &task));
+    assert_int_equal(grv_batch_fetch(batch, task, 0, &value), GRV_E_NOT_FOUND);
+    assert_non_null(strstr(grv_error_message(), "could not compile 'nothing' (signal 11): out of ideas"));
+    grv_batch_close(&batch);
+    (void)unsetenv("CC");
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -408,11 +463,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_map_and_reduce), cmocka_unit_test(test_values),         cmocka_unit_test(test_crashes),
         cmocka_unit_test(test_limits_and_cancel), cmocka_unit_test(test_bad_code),    cmocka_unit_test(test_programs),
-        cmocka_unit_test(test_balance), cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_misuse)};
+        cmocka_unit_test(test_balance), cmocka_unit_test(test_garbage), cmocka_unit_test(test_compiler_crash), cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_misuse)};
     (void)snprintf(root, sizeof root, "/tmp/grove-batch-XXXXXX");
     if (mkdtemp(root) == NULL) return 1;
     (void)setenv("XDG_CACHE_HOME", root, 1);
-    (void)setenv("ASAN_OPTIONS", "handle_segv=0", 0); /* tasks crash on purpose: a worker built with it is to see the signal */
+    (void)setenv("ASAN_OPTIONS", "handle_segv=0:handle_abort=0", 1); /* of the workers: crashes are wanted */
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[128];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", root);

@@ -184,7 +184,7 @@ def store_examples():
     """The examples of docs/store.md run as they stand, and give what they say."""
     text = (Path(__file__).parents[2] / "docs" / "store.md").read_text()
     example = text[text.index("## Commands"):].split("```")[1]
-    expect(example.count("grove store") == 9, f"nine commands expected:\n{example}")
+    expect(example.count("grove store") == 10, f"ten commands expected:\n{example}")
     done = subprocess.run(["sh", "-e", "-c", example], capture_output=True, text=True, timeout=100, check=False)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
     for name in ("backup", "other", "old", "shuffled"):
