@@ -94,6 +94,21 @@ def stop(pid_file):
         os.kill(pid, signal.SIGKILL)
 
 
+def kill_rest(root):
+    """What was started under this Slurm, by its environment."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"SLURM_CONF={root}/slurm.conf".encode() in path.read_bytes().split(b"\0") and int(path.parent.name) != os.getpid():
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+def end_all_jobs():
+    with contextlib.suppress(OSError, subprocess.SubprocessError, SystemExit):
+        subprocess.run(["scancel", "--user=0", "--full", "--signal=KILL"], capture_output=True, check=False, timeout=30)
+        subprocess.run(["scancel", "--user=0"], capture_output=True, check=False, timeout=30)
+        wait_until(lambda: not queue(), 15, "an empty queue")
+
+
 @contextlib.contextmanager
 def slurm():
     """Starts the daemons; sets SLURM_CONF; stops them by their pid files."""
@@ -122,9 +137,10 @@ def slurm():
             print(f"== the end of {log.name}", *log.read_text(errors="replace").splitlines()[-15:], sep="\n", file=sys.stderr)
         raise
     finally:
-        subprocess.run(["scancel", "--full", "--signal=KILL", "--user=0"], capture_output=True, check=False, timeout=30)
+        end_all_jobs()
         for name in ["slurmd-n1", "slurmd-n2", "slurmctld", "munged"]:
             stop(root / f"{name}.pid")
+        kill_rest(root)
         shutil.rmtree(root, ignore_errors=True)
 
 
@@ -434,6 +450,7 @@ def main():
     if missing or os.getuid() != 0:
         print(f"skipped: {', '.join(missing) + ' not found' if missing else 'only root can start Slurm for itself'}")
         sys.exit(SKIPPED)
+    signal.signal(signal.SIGTERM, lambda *_: fail("stopped"))
     wanted = [scenario for scenario in SCENARIOS if len(sys.argv) < 2 or scenario.__name__ in sys.argv[1:]]
     with slurm() as root:
         for scenario in wanted:
