@@ -161,8 +161,8 @@ grv_status grvi_record_next(grvi_record_reader *r, int64_t *kind, grvi_fields *f
     for (;;) {
         int64_t size = 0, got = 0;
         bool is_damaged = false;
-        const char *const p = r->buffer.data + (r->offset - r->start);
-        const int64_t have = r->buffer.n - (r->offset - r->start);
+        const int64_t at = r->offset - r->start, have = r->buffer.n - at;
+        const char *const p = have > 0 ? r->buffer.data + at : NULL; /* an empty buffer has no data to point into */
         if (have > 0 && is_whole(p, have, &size, &is_damaged)) {
             *fields = (grvi_fields){(const uint8_t *)p + GRVI_RECORD_HEAD, (const uint8_t *)p + size, false};
             *kind = grvi_get_i64(fields);
