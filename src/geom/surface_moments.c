@@ -110,7 +110,8 @@ static double box_radius(const grvi_surface_node *node, const double centre[3])
         if (node->child[i] == GRVI_SURFACE_EMPTY) continue;
         double d2 = 0;
         for (int k = 0; k < 3; k++) {
-            const double d = fmax((double)node->hi[k][i] - centre[k], centre[k] - (double)node->lo[k][i]);
+            const double y = (double)node->axis[k][0][i] * centre[0] + (double)node->axis[k][1][i] * centre[1] + (double)node->axis[k][2][i] * centre[2];
+            const double d = fmax((double)node->hi[k][i] - y, y - (double)node->lo[k][i]);
             d2 += d * d;
         }
         most = fmax(most, d2);

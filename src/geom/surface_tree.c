@@ -219,6 +219,7 @@ static grv_status new_node(subtree *tree, int64_t *number)
         for (int k = 0; k < 3; k++) {
             node->lo[k][i] = INFINITY;
             node->hi[k][i] = -INFINITY;
+            for (int c = 0; c < 3; c++) node->axis[k][c][i] = k == c ? 1 : 0;
         }
     }
     return GRV_OK;
@@ -362,6 +363,7 @@ grv_status grvi_surface_tree_build(const double *vertices, const int32_t *triang
     builder b = {.vertices = vertices, .triangles = triangles, .task_size = grvi_max_i64(MIN_TASK, n_triangles / TASKS)};
     subtree top = {0};
     int64_t root = 0;
+    int32_t *count = NULL;
     *tree = (grvi_surface_tree){.vertices = vertices, .triangles = triangles};
     GRV_TRY(GRVI_ALLOC(&b.parts, n_triangles));
     grv_parallel_for(n_threads, n_triangles, make_parts, &b);
@@ -374,6 +376,8 @@ grv_status grvi_surface_tree_build(const double *vertices, const int32_t *triang
                       (long long)(b.tasks[t].range.end - b.tasks[t].range.begin));
     }
     GRV_TRY_GOTO(join(&b, &top, tree));
+    GRV_TRY_GOTO(GRVI_ALLOC(&count, tree->n_nodes));
+    grvi_surface_tree_turn_boxes(tree, n_threads, count);
 done:
     for (int64_t t = 0; t < b.n_tasks; t++) {
         grv_free(b.tasks[t].tree.nodes);
@@ -383,6 +387,7 @@ done:
     grv_free(top.nodes);
     grv_free(top.blocks);
     grv_free(b.parts);
+    grv_free(count);
     if (status != GRV_OK) grvi_surface_tree_fini(tree);
     return status;
 }

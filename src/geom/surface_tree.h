@@ -14,6 +14,9 @@ grv_status grvi_surface_tree_add_moments(grvi_surface_tree *tree, int n_threads)
 /* Releases what the two made. */
 void grvi_surface_tree_fini(grvi_surface_tree *tree);
 
+/* Turns the boxes of parts of the surface that are small enough to be nearly flat. count [n_nodes]: scratch. */
+void grvi_surface_tree_turn_boxes(grvi_surface_tree *tree, int n_threads, int32_t *count);
+
 /* Frame of a triangle, as place i of a block. */
 void grvi_surface_block_set(grvi_surface_block *block, int i, const double *vertices, const int32_t triangle[3], int32_t number);
 

@@ -74,7 +74,8 @@ GRVI_INLINE int push_children(const grvi_surface_node *node, const vf x[3], floa
 {
     vf d2 = vf_zero();
     for (int k = 0; k < 3; k++) {
-        const vf d = vf_max(vf_max(vf_sub(vf_load(node->lo[k]), x[k]), vf_sub(x[k], vf_load(node->hi[k]))), vf_zero());
+        const vf y = vf_fma(vf_load(node->axis[k][2]), x[2], vf_fma(vf_load(node->axis[k][1]), x[1], vf_mul(vf_load(node->axis[k][0]), x[0])));
+        const vf d = vf_max(vf_max(vf_sub(vf_load(node->lo[k]), y), vf_sub(y, vf_load(node->hi[k]))), vf_zero());
         d2 = vf_fma(d, d, d2);
     }
     unsigned mask = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(d2, vf_set1(bound), _CMP_LE_OQ));
@@ -91,12 +92,13 @@ GRVI_INLINE int push_children(const grvi_surface_node *node, const vf x[3], floa
     return n;
 }
 
-/* Upper bound of what push_children computes for a box that holds a triangle of that squared distance: x is rounded to float (2^-24 of each
- * coordinate), the sum of squares has a relative error below 2^-20; the triangle's own error is that of surface_ref.c. */
+/* Upper bound of what push_children computes for a box that holds a triangle of that squared distance: x is rounded to float, then its
+ * products and sums with the axes (below 2^-20 of its length together); axes and sum of squares have relative errors below 2^-19; the triangle's own error
+ * is that of surface_ref.c. */
 GRVI_INLINE float box_bound(double distance2, double reach)
 {
-    const double d = sqrt(distance2) + 0x1p-22 * reach + 1e-8;
-    return (float)(d * d * (1 + 0x1p-20));
+    const double d = sqrt(distance2) + 0x1p-20 * reach + 1e-8;
+    return (float)(d * d * (1 + 0x1p-19));
 }
 
 static void closest(const grvi_surface_tree *tree, const double x[3], grvi_surface_hit *hit)

@@ -1,7 +1,7 @@
 /* Queries of a bounding volume hierarchy over triangles: closest triangle, winding number. Internal.
  * The tree is built by src/geom/surface_tree.c. Its coordinates are relative to the centre of the surface and divided by a power of two, such that
- * all vertices have |x| <= 1. Inner nodes have up to eight children whose boxes are float, rounded outwards; a leaf is a block of up to eight
- * triangles in double. Unused places of a block repeat its last triangle.
+ * all vertices have |x| <= 1. Inner nodes have up to eight children whose boxes are float, rounded outwards, and turned with the surface: far from a smooth
+ * surface upright boxes of many more triangles reach nearer than the closest triangle. A leaf is a block of up to eight triangles in double. Unused places of a block repeat its last triangle.
  *
  * The closest triangle is the one of the smallest squared distance, ties by number, where the squared distance is the value of one expression in
  * double (surface_ref.c) with fused multiply-adds where written. Boxes only cut away what cannot be that triangle, by bounds that count rounding.
@@ -21,8 +21,10 @@ enum {
     GRVI_SURFACE_STACK = 8 * 64        /* places that a traversal needs */
 };
 
-/* child: number of a node if >= 0; else ~number of a block, or GRVI_SURFACE_EMPTY. */
+/* child: number of a node if >= 0; else ~number of a block, or GRVI_SURFACE_EMPTY. Coordinate k in a child's frame is axis[k] . x; the axes are
+ * orthonormal to the precision of float; [axis][component][child]. */
 typedef struct grvi_surface_node {
+    float axis[3][3][GRVI_SURFACE_WIDTH];
     float lo[3][GRVI_SURFACE_WIDTH], hi[3][GRVI_SURFACE_WIDTH];
     int32_t child[GRVI_SURFACE_WIDTH];
 } grvi_surface_node;

@@ -60,7 +60,8 @@ static int push_children(const grvi_surface_node *node, const double x[3], doubl
         if (node->child[i] == GRVI_SURFACE_EMPTY) continue;
         double d2 = 0;
         for (int k = 0; k < 3; k++) {
-            const double d = fmax(fmax((double)node->lo[k][i] - x[k], x[k] - (double)node->hi[k][i]), 0);
+            const double y = (double)node->axis[k][0][i] * x[0] + (double)node->axis[k][1][i] * x[1] + (double)node->axis[k][2][i] * x[2];
+            const double d = fmax(fmax((double)node->lo[k][i] - y, y - (double)node->hi[k][i]), 0);
             d2 += d * d;
         }
         if (d2 > bound) continue;
@@ -72,10 +73,10 @@ static int push_children(const grvi_surface_node *node, const double x[3], doubl
 }
 
 /* A triangle at the smallest squared distance may lie in a box whose own comes out larger by rounding: the normal of a triangle that is 1e-7 of its
- * length thick has an error of 5e-9. */
+ * length thick has an error of 5e-9, the axes of boxes are float. */
 static double box_bound(double distance2_, double reach)
 {
-    const double d = sqrt(distance2_) + 1e-8 * (reach + 1);
+    const double d = sqrt(distance2_) * (1 + 1e-6) + 1e-8 * (reach + 1);
     return d * d;
 }
 

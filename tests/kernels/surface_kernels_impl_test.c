@@ -130,8 +130,10 @@ static void test_tree(void **state)
             for (int t = 0; t < block->count; t++) {
                 seen[block->triangle[t]]++;
                 for (int j = 0; j < 9; j++) {
-                    const double x = s.vertices[3 * (int64_t)s.triangles[3 * (int64_t)block->triangle[t] + j / 3] + j % 3];
-                    assert_true((double)tree.nodes[n].lo[j % 3][i] <= x && (double)tree.nodes[n].hi[j % 3][i] >= x);
+                    const double *const x = &s.vertices[3 * (int64_t)s.triangles[3 * (int64_t)block->triangle[t] + j / 3]];
+                    double y = 0;
+                    for (int k = 0; k < 3; k++) y += (double)tree.nodes[n].axis[j % 3][k][i] * x[k];
+                    assert_true((double)tree.nodes[n].lo[j % 3][i] <= y && (double)tree.nodes[n].hi[j % 3][i] >= y);
                 }
             }
         }
