@@ -23,8 +23,8 @@ typedef struct grv_surface grv_surface;
 
 /** How inside (negative distances) and outside are told apart. */
 typedef enum grv_surface_sign {
-    GRV_SURFACE_UNSIGNED,     /**< not at all: distances are >= 0 */
-    GRV_SURFACE_WINDING,      /**< inside is where the generalised winding number exceeds 1/2: for any surface, with holes, overlaps or duplicates */
+    GRV_SURFACE_UNSIGNED, /**< not at all: distances are >= 0 */
+    GRV_SURFACE_WINDING, /**< inside is where the generalised winding number exceeds 1/2: for any surface, with holes, overlaps or duplicates */
     GRV_SURFACE_PSEUDONORMAL, /**< by the angle-weighted normal at the closest point (Baerentzen and Aanaes 2005): cheaper, for closed, consistently
                                  oriented surfaces that do not cross themselves */
 } grv_surface_sign;
@@ -32,13 +32,17 @@ typedef enum grv_surface_sign {
 /** How a surface is prepared. */
 typedef struct grv_surface_params {
     grv_surface_sign sign; /**< default: winding number */
-    bool either_orientation; /**< winding number: inside is where its magnitude exceeds 1/2, so that surfaces with normals inwards count; default false */
-    double opening;   /**< winding number: parts of the surface farther from a point than this times their radius are summed by their moments (up to
+    bool
+        either_orientation; /**< winding number: inside is where its magnitude exceeds 1/2, so that surfaces with normals inwards count; default false */
+    double
+        opening; /**< winding number: parts of the surface farther from a point than this times their radius are summed by their moments (up to
                          the second order), in float; >= 1, or INFINITY for the sum over all triangles in double. Default 2. Values within 0.1 of 1/2 are
                          computed again with larger ones, at last exactly, before they decide a sign. The error as a function of it: docs/geometry.md */
-    double origin[3]; /**< x' = (x - origin) * scale maps vertices and points before anything else; distances and closest points are those of x'. */
-    double scale[3];  /**< > 0; default 1. DoMINO normalises each axis of its boxes to [-1, 1] in this way: grv_surface_params_normalize */
-    int n_threads;    /**< for the preparation; default 1 */
+    double origin
+        [3]; /**< x' = (x - origin) * scale maps vertices and points before anything else; distances and closest points are those of x'. */
+    double scale
+        [3]; /**< > 0; default 1. DoMINO normalises each axis of its boxes to [-1, 1] in this way: grv_surface_params_normalize */
+    int n_threads; /**< for the preparation; default 1 */
 } grv_surface_params;
 
 /** Defaults: winding number, opening 2, no mapping, 1 thread. */
@@ -46,7 +50,8 @@ GRV_API grv_surface_params grv_surface_params_default(void);
 
 /** Sets origin and scale so that the box [lower, upper] becomes [-1, 1] on each axis: 2 (x - lower) / (upper - lower) - 1.
  * @param lower,upper [3], lower < upper */
-GRV_API void grv_surface_params_normalize(grv_surface_params *params, const double lower[3], const double upper[3]);
+GRV_API void grv_surface_params_normalize(grv_surface_params *params, const double lower[3],
+                                          const double upper[3]);
 
 /** Prepares a surface from vertices in double. Degenerate triangles count as the edge or point that they are; duplicates are kept, the lowest number wins.
  * A surface without triangles is allowed: nothing is ever found. Coordinates, mapped, must be below 1e150 in magnitude.
@@ -54,12 +59,16 @@ GRV_API void grv_surface_params_normalize(grv_surface_params *params, const doub
  * @param triangles [n_triangles][3] vertex numbers, counter-clockwise seen from outside, copied
  * @param surface  owned by the caller: grv_surface_destroy
  * @errors GRV_E_ARG (parameters, vertex numbers, vertices of a triangle that are not finite), GRV_E_NOMEM */
-GRV_API grv_status grv_surface_create_f64(int64_t n_vertices, const double *vertices, int64_t n_triangles, const int32_t *triangles,
-                                          const grv_surface_params *params, grv_surface **surface) GRV_MUST_CHECK;
+GRV_API grv_status grv_surface_create_f64(int64_t n_vertices, const double *vertices,
+                                          int64_t n_triangles, const int32_t *triangles,
+                                          const grv_surface_params *params,
+                                          grv_surface **surface) GRV_MUST_CHECK;
 
 /** The same from vertices in float. */
-GRV_API grv_status grv_surface_create_f32(int64_t n_vertices, const float *vertices, int64_t n_triangles, const int32_t *triangles,
-                                          const grv_surface_params *params, grv_surface **surface) GRV_MUST_CHECK;
+GRV_API grv_status grv_surface_create_f32(int64_t n_vertices, const float *vertices,
+                                          int64_t n_triangles, const int32_t *triangles,
+                                          const grv_surface_params *params,
+                                          grv_surface **surface) GRV_MUST_CHECK;
 
 /** Releases a surface; NULL and a pointer to NULL are allowed. */
 GRV_API void grv_surface_destroy(grv_surface **surface);
@@ -69,9 +78,10 @@ typedef struct grv_surface_info {
     int64_t n_triangles; /**< as given */
     double lower[3];     /**< bounding box of the triangles; 0 without triangles */
     double upper[3];     /**< its other corner */
-    int64_t n_open_edges; /**< edges (vertices at one place count as one) where as many triangles run one way as the other do not; -1 for unsigned
+    int64_t
+        n_open_edges; /**< edges (vertices at one place count as one) where as many triangles run one way as the other do not; -1 for unsigned
                              surfaces. 0: the winding number is whole everywhere, and neighbouring points share its evaluation */
-    int64_t bytes;       /**< memory that the surface holds */
+    int64_t bytes;    /**< memory that the surface holds */
 } grv_surface_info;
 
 /** Facts about a surface. */
@@ -79,11 +89,13 @@ GRV_API grv_surface_info grv_surface_info_get(const grv_surface *surface);
 
 /** How points are looked up. */
 typedef struct grv_surface_query {
-    double max_distance; /**< what is farther is not found; default INFINITY. Small values save time */
-    double band;         /**< grids only. Finite: points within this distance of the surface are computed; the others get the distance to the closest
+    double
+        max_distance; /**< what is farther is not found; default INFINITY. Small values save time */
+    double
+        band; /**< grids only. Finite: points within this distance of the surface are computed; the others get the distance to the closest
                             point of a neighbour, swept over the grid: never too small, a small part of a spacing too large. At least the longest
                             spacing. Default INFINITY: every point is computed */
-    int n_threads;       /**< default 1 */
+    int n_threads; /**< default 1 */
 } grv_surface_query;
 
 /** Defaults: everything, 1 thread. */
@@ -96,8 +108,9 @@ typedef struct grv_surface_result_f64 {
     double *closest;     /**< [n][3] closest point of the surface */
     int32_t *triangle;   /**< [n] its triangle */
     double *barycentric; /**< [n][3] its weights on the triangle's vertices, >= 0, sum 1 */
-    double *winding;     /**< [n] winding number as it was computed first; the surface must have been prepared for it */
-    uint8_t *exact;      /**< [n] grids: 1 where the distance was computed, 0 where it was swept */
+    double *
+        winding; /**< [n] winding number as it was computed first; the surface must have been prepared for it */
+    uint8_t *exact; /**< [n] grids: 1 where the distance was computed, 0 where it was swept */
 } grv_surface_result_f64;
 
 /** The same in float; computed in double and rounded once. */
@@ -114,11 +127,13 @@ typedef struct grv_surface_result_f32 {
  * @param points [n][3], not mapped
  * @param query  NULL for the defaults
  * @errors GRV_E_ARG, GRV_E_NOMEM */
-GRV_API grv_status grv_surface_points_f64(const grv_surface *surface, int64_t n, const double *points, const grv_surface_query *query,
+GRV_API grv_status grv_surface_points_f64(const grv_surface *surface, int64_t n,
+                                          const double *points, const grv_surface_query *query,
                                           const grv_surface_result_f64 *result) GRV_MUST_CHECK;
 
 /** The same in float. */
-GRV_API grv_status grv_surface_points_f32(const grv_surface *surface, int64_t n, const float *points, const grv_surface_query *query,
+GRV_API grv_status grv_surface_points_f32(const grv_surface *surface, int64_t n,
+                                          const float *points, const grv_surface_query *query,
                                           const grv_surface_result_f32 *result) GRV_MUST_CHECK;
 
 /** A regular grid: point (i, j, k) is at origin + (i, j, k) * spacing (before mapping), its number (i * n[1] + j) * n[2] + k. */
@@ -131,11 +146,13 @@ typedef struct grv_surface_grid {
 /** Looks up the points of a grid.
  * @param result  arrays of n[0]*n[1]*n[2] points
  * @errors GRV_E_ARG, GRV_E_NOMEM */
-GRV_API grv_status grv_surface_grid_f64(const grv_surface *surface, const grv_surface_grid *grid, const grv_surface_query *query,
+GRV_API grv_status grv_surface_grid_f64(const grv_surface *surface, const grv_surface_grid *grid,
+                                        const grv_surface_query *query,
                                         const grv_surface_result_f64 *result) GRV_MUST_CHECK;
 
 /** The same in float. */
-GRV_API grv_status grv_surface_grid_f32(const grv_surface *surface, const grv_surface_grid *grid, const grv_surface_query *query,
+GRV_API grv_status grv_surface_grid_f32(const grv_surface *surface, const grv_surface_grid *grid,
+                                        const grv_surface_query *query,
                                         const grv_surface_result_f32 *result) GRV_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -55,10 +55,12 @@ static uint64_t morton(const double x[3], const double lower[3], double scale)
 
 static grv_status fill_items(farthest_call *call, const void *points, bool is_double)
 {
-    double lower[3] = {(double)INFINITY, (double)INFINITY, (double)INFINITY}, upper[3] = {-lower[0], -lower[0], -lower[0]}, extent = 0;
+    double lower[3] = {(double)INFINITY, (double)INFINITY, (double)INFINITY},
+           upper[3] = {-lower[0], -lower[0], -lower[0]}, extent = 0;
     for (int64_t i = 0; i < 3 * call->n; i++) {
         const double x = grvi_real_get(points, is_double, i);
-        GRV_CHECK(isfinite(x), GRV_E_ARG, "point %lld: finite coordinates expected, %g found", (long long)(i / 3), x);
+        GRV_CHECK(isfinite(x), GRV_E_ARG, "point %lld: finite coordinates expected, %g found",
+                  (long long)(i / 3), x);
         lower[i % 3] = fmin(lower[i % 3], x);
         upper[i % 3] = fmax(upper[i % 3], x);
     }
@@ -82,7 +84,8 @@ static grv_status fill_items(farthest_call *call, const void *points, bool is_do
     return GRV_OK;
 }
 
-static bool is_farther(const farthest_call *call, double d2, int64_t i, double other_d2, int64_t other)
+static bool is_farther(const farthest_call *call, double d2, int64_t i, double other_d2,
+                       int64_t other)
 {
     return d2 > other_d2 || (d2 == other_d2 && call->items[i].number < call->items[other].number);
 }
@@ -93,7 +96,8 @@ static void update_bucket(const farthest_call *call, bucket *b, int64_t first, i
     b->distance2 = -2;
     for (int64_t i = first; i < end; i++) {
         item *const it = &call->items[i];
-        const double dx = it->x[0] - call->sample[0], dy = it->x[1] - call->sample[1], dz = it->x[2] - call->sample[2];
+        const double dx = it->x[0] - call->sample[0], dy = it->x[1] - call->sample[1],
+                     dz = it->x[2] - call->sample[2];
         const double d2 = dx * dx + dy * dy + dz * dz;
         if (d2 < it->distance2) it->distance2 = d2;
         if (b->distance2 < -1 || is_farther(call, it->distance2, i, b->distance2, b->farthest)) {
@@ -110,11 +114,13 @@ static void update_range(void *argument, int thread, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         bucket *const b = &call->buckets[i];
         double d[3];
-        for (int k = 0; k < 3; k++) d[k] = fmax(fmax(b->lower[k] - call->sample[k], call->sample[k] - b->upper[k]), 0);
+        for (int k = 0; k < 3; k++)
+            d[k] = fmax(fmax(b->lower[k] - call->sample[k], call->sample[k] - b->upper[k]), 0);
         if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < b->distance2)
             update_bucket(call, b, i * BUCKET, grvi_min_i64((i + 1) * BUCKET, call->n));
         const bucket *const other = &call->buckets[best];
-        if (is_farther(call, b->distance2, b->farthest, other->distance2, other->farthest)) best = i;
+        if (is_farther(call, b->distance2, b->farthest, other->distance2, other->farthest))
+            best = i;
     }
     call->best[thread] = best;
 }
@@ -143,7 +149,8 @@ static void take(farthest_call *call, int64_t i)
     for (int k = 0; k < 3; k++) call->sample[k] = call->items[i].x[k];
 }
 
-static void choose(farthest_call *call, int64_t start, int64_t k, int n_threads, int64_t *order, double *distance)
+static void choose(farthest_call *call, int64_t start, int64_t k, int n_threads, int64_t *order,
+                   double *distance)
 {
     int64_t at = 0;
     while (call->items[at].number != start) at++;
@@ -156,19 +163,26 @@ static void choose(farthest_call *call, int64_t start, int64_t k, int n_threads,
         const bucket *best = &call->buckets[call->best[0]];
         for (int t = 1; t < n_threads && call->best[t] >= 0; t++) {
             const bucket *const other = &call->buckets[call->best[t]];
-            if (is_farther(call, other->distance2, other->farthest, best->distance2, best->farthest)) best = other;
+            if (is_farther(call, other->distance2, other->farthest, best->distance2,
+                           best->farthest))
+                best = other;
         }
         at = best->farthest;
     }
 }
 
-static grv_status sample(int64_t n, const void *points, bool is_double, int64_t start, int64_t k, int n_threads, int64_t *order, double *distance)
+static grv_status sample(int64_t n, const void *points, bool is_double, int64_t start, int64_t k,
+                         int n_threads, int64_t *order, double *distance)
 {
     grv_status status = GRV_OK;
     if (n_threads < 1) n_threads = 1;
     farthest_call call = {.n = n, .n_buckets = n / BUCKET + (n % BUCKET != 0)};
-    GRV_CHECK(k >= 1 && k <= n, GRV_E_ARG, "%lld of %lld points: at least one and at most all expected", (long long)k, (long long)n);
-    GRV_CHECK(start >= 0 && start < n, GRV_E_ARG, "start: a point of 0 to %lld expected, %lld found", (long long)(n - 1), (long long)start);
+    GRV_CHECK(k >= 1 && k <= n, GRV_E_ARG,
+              "%lld of %lld points: at least one and at most all expected", (long long)k,
+              (long long)n);
+    GRV_CHECK(start >= 0 && start < n, GRV_E_ARG,
+              "start: a point of 0 to %lld expected, %lld found", (long long)(n - 1),
+              (long long)start);
     GRV_TRY_GOTO(GRVI_ALLOC(&call.items, n));
     GRV_TRY_GOTO(GRVI_ALLOC(&call.buckets, call.n_buckets));
     GRV_TRY_GOTO(GRVI_ALLOC(&call.best, (int64_t)n_threads));
@@ -182,13 +196,15 @@ done:
     return status;
 }
 
-grv_status grv_sample_farthest_f64(int64_t n, const double *points, int64_t start, int64_t k, int n_threads, int64_t *order, double *distance)
+grv_status grv_sample_farthest_f64(int64_t n, const double *points, int64_t start, int64_t k,
+                                   int n_threads, int64_t *order, double *distance)
 {
     GRV_TRY(sample(n, points, true, start, k, n_threads, order, distance));
     return GRV_OK;
 }
 
-grv_status grv_sample_farthest_f32(int64_t n, const float *points, int64_t start, int64_t k, int n_threads, int64_t *order, double *distance)
+grv_status grv_sample_farthest_f32(int64_t n, const float *points, int64_t start, int64_t k,
+                                   int n_threads, int64_t *order, double *distance)
 {
     GRV_TRY(sample(n, points, false, start, k, n_threads, order, distance));
     return GRV_OK;

@@ -6,7 +6,11 @@
 #include <stdint.h>
 
 /* Streams of grv_random_*; those of the caller are used as they are. */
-enum { GRVI_STREAM_SURFACE = 0x67656f01, GRVI_STREAM_BOX = 0x67656f02, GRVI_STREAM_INSIDE = 0x67656f03 };
+enum {
+    GRVI_STREAM_SURFACE = 0x67656f01,
+    GRVI_STREAM_BOX = 0x67656f02,
+    GRVI_STREAM_INSIDE = 0x67656f03
+};
 
 /* Numbers of the caller, float or double. */
 static inline double grvi_real_get(const void *array, bool is_double, int64_t i)
@@ -16,8 +20,10 @@ static inline double grvi_real_get(const void *array, bool is_double, int64_t i)
 
 static inline void grvi_real_set(void *array, bool is_double, int64_t i, double value)
 {
-    if (is_double) ((double *)array)[i] = value;
-    else ((float *)array)[i] = (float)value;
+    if (is_double)
+        ((double *)array)[i] = value;
+    else
+        ((float *)array)[i] = (float)value;
 }
 
 #endif

@@ -35,8 +35,10 @@ static void sparse_set(sparse_array *array, int64_t key, int64_t value)
 /* Uniform in [0, n): the high half of a 128-bit product; its bias is below n / 2^64. */
 static int64_t below(uint64_t bits, int64_t n)
 {
-    const uint64_t high = bits >> 32, low = bits & UINT32_MAX, n_high = (uint64_t)n >> 32, n_low = (uint64_t)n & UINT32_MAX;
-    const uint64_t middle = high * n_low + (low * n_low >> 32), middle2 = low * n_high + (middle & UINT32_MAX);
+    const uint64_t high = bits >> 32, low = bits & UINT32_MAX, n_high = (uint64_t)n >> 32,
+                   n_low = (uint64_t)n & UINT32_MAX;
+    const uint64_t middle = high * n_low + (low * n_low >> 32),
+                   middle2 = low * n_high + (middle & UINT32_MAX);
     return (int64_t)(high * n_high + (middle >> 32) + (middle2 >> 32));
 }
 
@@ -45,7 +47,8 @@ grv_status grv_sample_subset(uint64_t seed, uint64_t stream, int64_t n, int64_t 
     grv_status status = GRV_OK;
     sparse_array array = {0};
     int64_t room = 16;
-    GRV_CHECK(k >= 0 && k <= n, GRV_E_ARG, "%lld of %lld: at most all expected", (long long)k, (long long)n);
+    GRV_CHECK(k >= 0 && k <= n, GRV_E_ARG, "%lld of %lld: at most all expected", (long long)k,
+              (long long)n);
     GRV_CHECK(k <= INT64_MAX / 64, GRV_E_NOMEM, "a subset of %lld", (long long)k);
     while (room < 2 * k) room *= 2;
     GRV_TRY_GOTO(GRVI_ALLOC(&array.key, room));
@@ -92,13 +95,17 @@ static void select_smallest(keyed *items, int64_t n, int64_t k)
             items[i++] = items[j];
             items[j--] = swap;
         }
-        if (k <= j + 1) end = j + 1;
-        else if (k >= i) begin = i;
-        else return;
+        if (k <= j + 1)
+            end = j + 1;
+        else if (k >= i)
+            begin = i;
+        else
+            return;
     }
 }
 
-grv_status grv_sample_subset_weighted(uint64_t seed, uint64_t stream, int64_t n, const double *weights, int64_t k, int64_t *subset)
+grv_status grv_sample_subset_weighted(uint64_t seed, uint64_t stream, int64_t n,
+                                      const double *weights, int64_t k, int64_t *subset)
 {
     grv_status status = GRV_OK;
     keyed *items = NULL;
@@ -106,11 +113,17 @@ grv_status grv_sample_subset_weighted(uint64_t seed, uint64_t stream, int64_t n,
     GRV_CHECK(n >= 0 && k >= 0, GRV_E_ARG, "%lld of %lld", (long long)k, (long long)n);
     GRV_TRY(GRVI_ALLOC(&items, n));
     for (int64_t i = 0; i < n; i++) {
-        GRV_CHECK_GOTO(isfinite(weights[i]) && weights[i] >= 0, GRV_E_ARG, "weight %lld: a finite number >= 0 expected, %g found", (long long)i, weights[i]);
+        GRV_CHECK_GOTO(isfinite(weights[i]) && weights[i] >= 0, GRV_E_ARG,
+                       "weight %lld: a finite number >= 0 expected, %g found", (long long)i,
+                       weights[i]);
         /* 1 - u is in (0, 1] */
-        if (weights[i] > 0) items[n_positive++] = (keyed){-log(1 - grv_random_uniform(seed, stream, (uint64_t)i)) / weights[i], i};
+        if (weights[i] > 0)
+            items[n_positive++] =
+                (keyed){-log(1 - grv_random_uniform(seed, stream, (uint64_t)i)) / weights[i], i};
     }
-    GRV_CHECK_GOTO(k <= n_positive, GRV_E_ARG, "%lld of %lld with a positive weight: at most all expected", (long long)k, (long long)n_positive);
+    GRV_CHECK_GOTO(k <= n_positive, GRV_E_ARG,
+                   "%lld of %lld with a positive weight: at most all expected", (long long)k,
+                   (long long)n_positive);
     select_smallest(items, n_positive, k);
     qsort(items, (size_t)k, sizeof *items, compare_keyed);
     for (int64_t i = 0; i < k; i++) subset[i] = items[i].index;

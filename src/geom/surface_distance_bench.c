@@ -37,12 +37,18 @@ static grv_status parse_problem(const char *text, sdf_problem *p)
         const char option = *at == ':' ? *++at : '\0';
         const long number = option != '\0' ? strtol(at + 1, &end, 10) : 0;
         is_known = option != '\0' && end != at + 1 && number >= 1 && number <= 1000000000;
-        if (option == 't') p->n_threads = (int)number;
-        else if (option == 'r' && number <= MAX_REPEATS) p->n_repeats = (int)number;
-        else if (option == 'n' && !p->is_grid) p->n_points = number;
-        else is_known = false;
+        if (option == 't')
+            p->n_threads = (int)number;
+        else if (option == 'r' && number <= MAX_REPEATS)
+            p->n_repeats = (int)number;
+        else if (option == 'n' && !p->is_grid)
+            p->n_points = number;
+        else
+            is_known = false;
     }
-    GRV_CHECK(is_known, GRV_E_ARG, "sdf problem '%s': <points|grid>[:n<points>][:t<threads>][:r<repetitions up to %d>] expected, e.g. points:n1000000:t2",
+    GRV_CHECK(is_known, GRV_E_ARG,
+              "sdf problem '%s': <points|grid>[:n<points>][:t<threads>][:r<repetitions up to %d>] "
+              "expected, e.g. points:n1000000:t2",
               text, (int)MAX_REPEATS);
     return GRV_OK;
 }
@@ -58,21 +64,25 @@ typedef struct sdf_bench {
 
 /* ---- files ---- */
 
-static grv_status read_array(const char *folder, const char *name, int64_t row_bytes, void **data, int64_t *n_rows)
+static grv_status read_array(const char *folder, const char *name, int64_t row_bytes, void **data,
+                             int64_t *n_rows)
 {
     char *path = NULL;
     int64_t n = 0;
     GRV_TRY(grvi_fs_join(folder, name, &path));
     grv_status status = grvi_fs_read(path, INT64_MAX - 1, (char **)data, &n);
     if (status == GRV_OK && n % row_bytes != 0)
-        status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s: rows of %lld bytes expected, %lld bytes found", path, (long long)row_bytes, (long long)n);
+        status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__,
+                           "%s: rows of %lld bytes expected, %lld bytes found", path,
+                           (long long)row_bytes, (long long)n);
     *n_rows = n / row_bytes;
     grv_free(path);
     GRV_TRY(status);
     return GRV_OK;
 }
 
-static grv_status write_array(const char *folder, const char *name, const void *data, int64_t n_bytes)
+static grv_status write_array(const char *folder, const char *name, const void *data,
+                              int64_t n_bytes)
 {
     char *path = NULL;
     GRV_TRY(grvi_fs_join(folder, name, &path));
@@ -84,13 +94,15 @@ static grv_status write_array(const char *folder, const char *name, const void *
 
 /* ---- the run ---- */
 
-static grv_status create_surface(const sdf_bench *b, grv_surface_sign sign, grv_surface **surface, double *seconds)
+static grv_status create_surface(const sdf_bench *b, grv_surface_sign sign, grv_surface **surface,
+                                 double *seconds)
 {
     grv_surface_params params = grv_surface_params_default();
     params.sign = sign;
     params.n_threads = b->problem.n_threads;
     const double start = grv_clock_seconds();
-    GRV_TRY(grv_surface_create_f32(b->n_vertices, b->vertices, b->n_triangles, b->triangles, &params, surface));
+    GRV_TRY(grv_surface_create_f32(b->n_vertices, b->vertices, b->n_triangles, b->triangles,
+                                   &params, surface));
     *seconds = grv_clock_seconds() - start;
     return GRV_OK;
 }
@@ -113,8 +125,10 @@ static grv_status make_points(sdf_bench *b, const grv_surface_info *info)
         return GRV_OK;
     }
     for (int64_t i = 0; i < b->problem.n_points; i++) {
-        const int64_t at[3] = {i / (grid_points[1] * grid_points[2]), i / grid_points[2] % grid_points[1], i % grid_points[2]};
-        for (int k = 0; k < 3; k++) b->points[3 * i + k] = (float)(lower[k] + (double)at[k] * b->grid.spacing[k]);
+        const int64_t at[3] = {i / (grid_points[1] * grid_points[2]),
+                               i / grid_points[2] % grid_points[1], i % grid_points[2]};
+        for (int k = 0; k < 3; k++)
+            b->points[3 * i + k] = (float)(lower[k] + (double)at[k] * b->grid.spacing[k]);
     }
     return GRV_OK;
 }
@@ -129,8 +143,11 @@ static grv_status time_query(sdf_bench *b, const grv_surface *surface, double ba
     if (band > 0) query.band = band;
     for (int r = 0; r < b->problem.n_repeats; r++) {
         const double start = grv_clock_seconds();
-        if (b->problem.is_grid) GRV_TRY(grv_surface_grid_f32(surface, &b->grid, &query, &result));
-        else GRV_TRY(grv_surface_points_f32(surface, b->problem.n_points, b->points, &query, &result));
+        if (b->problem.is_grid)
+            GRV_TRY(grv_surface_grid_f32(surface, &b->grid, &query, &result));
+        else
+            GRV_TRY(
+                grv_surface_points_f32(surface, b->problem.n_points, b->points, &query, &result));
         seconds[r] = grv_clock_seconds() - start;
     }
     *median = grvi_median(b->problem.n_repeats, seconds);
@@ -157,13 +174,15 @@ static double to_triangle(const double corner[3][3])
     bool is_within = true;
     for (int k = 0; k < 3; k++) {
         const int l = (k + 1) % 3, m = (k + 2) % 3;
-        n[k] = (corner[1][l] - corner[0][l]) * (corner[2][m] - corner[0][m]) - (corner[1][m] - corner[0][m]) * (corner[2][l] - corner[0][l]);
+        n[k] = (corner[1][l] - corner[0][l]) * (corner[2][m] - corner[0][m]) -
+               (corner[1][m] - corner[0][m]) * (corner[2][l] - corner[0][l]);
         height += corner[0][k] * n[k];
         n2 += n[k] * n[k];
     }
     for (int j = 0; j < 3; j++) {
         const double *const p = corner[j], *const q = corner[(j + 1) % 3];
-        const double side = n[0] * (p[1] * q[2] - p[2] * q[1]) + n[1] * (p[2] * q[0] - p[0] * q[2]) + n[2] * (p[0] * q[1] - p[1] * q[0]);
+        const double side = n[0] * (p[1] * q[2] - p[2] * q[1]) +
+                            n[1] * (p[2] * q[0] - p[0] * q[2]) + n[2] * (p[0] * q[1] - p[1] * q[0]);
         is_within = is_within && side > 0;
         distance = fmin(distance, to_segment(p, q));
     }
@@ -175,7 +194,9 @@ static double to_all_triangles(const sdf_bench *b, const double x[3])
     double distance = (double)INFINITY;
     for (int64_t t = 0; t < b->n_triangles; t++) {
         double corner[3][3];
-        for (int j = 0; j < 9; j++) corner[j / 3][j % 3] = (double)b->vertices[3 * (int64_t)b->triangles[3 * t + j / 3] + j % 3] - x[j % 3];
+        for (int j = 0; j < 9; j++)
+            corner[j / 3][j % 3] =
+                (double)b->vertices[3 * (int64_t)b->triangles[3 * t + j / 3] + j % 3] - x[j % 3];
         distance = fmin(distance, to_triangle((const double(*)[3])corner));
     }
     return distance;
@@ -187,7 +208,8 @@ static double check_distances(const sdf_bench *b, const grv_surface_info *info)
     double diagonal2 = 0, error = 0;
     for (int k = 0; k < 3; k++) diagonal2 += pow(info->upper[k] - info->lower[k], 2);
     for (int i = 0; i < N_CHECKED; i++) {
-        const int64_t point = (int64_t)(grv_random_uniform(1, 2, (uint64_t)i) * (double)b->problem.n_points);
+        const int64_t point =
+            (int64_t)(grv_random_uniform(1, 2, (uint64_t)i) * (double)b->problem.n_points);
         double x[3];
         for (int k = 0; k < 3; k++) x[k] = (double)b->points[3 * point + k];
         error = fmax(error, fabs(fabs((double)b->distance[point]) - to_all_triangles(b, x)));
@@ -204,10 +226,12 @@ static grv_status measure(sdf_bench *b, grv_bench_result *result)
     double build = 0, build_signed = 0, unsigned_seconds = 0, signed_seconds = 0, band_seconds = 0;
     GRV_TRY_GOTO(create_surface(b, GRV_SURFACE_UNSIGNED, &plain, &build));
     GRV_TRY_GOTO(create_surface(b, GRV_SURFACE_WINDING, &signed_one, &build_signed));
-    const grv_surface_info info = grv_surface_info_get(plain), info_signed = grv_surface_info_get(signed_one);
+    const grv_surface_info info = grv_surface_info_get(plain),
+                           info_signed = grv_surface_info_get(signed_one);
     GRV_TRY_GOTO(make_points(b, &info));
     if (b->problem.is_grid) {
-        const double band = 2 * fmax(fmax(b->grid.spacing[0], b->grid.spacing[1]), b->grid.spacing[2]);
+        const double band =
+            2 * fmax(fmax(b->grid.spacing[0], b->grid.spacing[1]), b->grid.spacing[2]);
         GRV_TRY_GOTO(time_query(b, signed_one, band, &band_seconds));
     }
     GRV_TRY_GOTO(time_query(b, plain, 0, &unsigned_seconds));
@@ -228,7 +252,8 @@ static grv_status measure(sdf_bench *b, grv_bench_result *result)
     grv_bench_result_add(result, "unsigned_ns_per_point", 1e9 * unsigned_seconds / (double)n);
     grv_bench_result_add(result, "signed_ns_per_point", 1e9 * signed_seconds / (double)n);
     grv_bench_result_add(result, "bytes_per_triangle", (double)info.bytes / (double)b->n_triangles);
-    grv_bench_result_add(result, "bytes_per_triangle_signed", (double)info_signed.bytes / (double)b->n_triangles);
+    grv_bench_result_add(result, "bytes_per_triangle_signed",
+                         (double)info_signed.bytes / (double)b->n_triangles);
     grv_bench_result_add(result, "error_over_diagonal", error);
 done:
     grv_surface_destroy(&plain);
@@ -242,10 +267,12 @@ grv_status grv_bench_sdf(const char *problem, const char *folder, grv_bench_resu
     sdf_bench b = {.folder = folder};
     *result = (grv_bench_result){0};
     GRV_TRY(parse_problem(problem, &b.problem));
-    if (b.problem.is_grid) (void)snprintf(result->problem, sizeof result->problem, "sdf:grid:t%d:r%d", b.problem.n_threads, b.problem.n_repeats);
+    if (b.problem.is_grid)
+        (void)snprintf(result->problem, sizeof result->problem, "sdf:grid:t%d:r%d",
+                       b.problem.n_threads, b.problem.n_repeats);
     else
-        (void)snprintf(result->problem, sizeof result->problem, "sdf:points:n%lld:t%d:r%d", (long long)b.problem.n_points, b.problem.n_threads,
-                       b.problem.n_repeats);
+        (void)snprintf(result->problem, sizeof result->problem, "sdf:points:n%lld:t%d:r%d",
+                       (long long)b.problem.n_points, b.problem.n_threads, b.problem.n_repeats);
     GRV_TRY_GOTO(read_array(folder, "vertices.f32", 12, (void **)&b.vertices, &b.n_vertices));
     GRV_TRY_GOTO(read_array(folder, "triangles.i32", 12, (void **)&b.triangles, &b.n_triangles));
     GRV_CHECK_GOTO(b.n_triangles > 0, GRV_E_FORMAT, "%s: no triangles", folder);

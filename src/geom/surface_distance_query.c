@@ -7,17 +7,27 @@
 #include "geom/surface_impl.h"
 #include "grove/core.h"
 
-enum { MAX_PIECE = 1 << 18, MIN_PIECE = 1 << 12, PIECES_PER_THREAD = 4, DIGIT_BITS = 10, DIGITS = 1 << DIGIT_BITS };
+enum {
+    MAX_PIECE = 1 << 18,
+    MIN_PIECE = 1 << 12,
+    PIECES_PER_THREAD = 4,
+    DIGIT_BITS = 10,
+    DIGITS = 1 << DIGIT_BITS
+};
 
 grv_surface_query grv_surface_query_default(void)
 {
-    return (grv_surface_query){.max_distance = (double)INFINITY, .band = (double)INFINITY, .n_threads = 1};
+    return (grv_surface_query){
+        .max_distance = (double)INFINITY, .band = (double)INFINITY, .n_threads = 1};
 }
 
-grv_status grvi_surface_query_check(const grv_surface *surface, const grv_surface_query *query, const grvi_surface_sink *sink)
+grv_status grvi_surface_query_check(const grv_surface *surface, const grv_surface_query *query,
+                                    const grvi_surface_sink *sink)
 {
-    GRV_CHECK(query->max_distance >= 0, GRV_E_ARG, "max_distance: at least 0 expected, %g found", query->max_distance);
-    GRV_CHECK(query->band > 0, GRV_E_ARG, "band: a positive number expected, %g found", query->band);
+    GRV_CHECK(query->max_distance >= 0, GRV_E_ARG, "max_distance: at least 0 expected, %g found",
+              query->max_distance);
+    GRV_CHECK(query->band > 0, GRV_E_ARG, "band: a positive number expected, %g found",
+              query->band);
     GRV_CHECK(sink->winding == NULL || surface->params.sign == GRV_SURFACE_WINDING, GRV_E_ARG,
               "winding numbers asked of a surface that was not prepared for them");
     return GRV_OK;
@@ -26,16 +36,21 @@ grv_status grvi_surface_query_check(const grv_surface *surface, const grv_surfac
 static void put(void *array, bool is_double, int64_t i, double value)
 {
     if (array == NULL) return;
-    if (is_double) ((double *)array)[i] = value;
-    else ((float *)array)[i] = (float)value;
+    if (is_double)
+        ((double *)array)[i] = value;
+    else
+        ((float *)array)[i] = (float)value;
 }
 
-void grvi_surface_put(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i, const grvi_surface_found *found)
+void grvi_surface_put(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i,
+                      const grvi_surface_found *found)
 {
-    put(sink->distance, sink->is_double, i, found->triangle < 0 ? found->distance : found->sign * (found->distance / surface->to_tree));
+    put(sink->distance, sink->is_double, i,
+        found->triangle < 0 ? found->distance : found->sign * (found->distance / surface->to_tree));
     put(sink->winding, sink->is_double, i, found->winding);
     for (int k = 0; k < 3; k++) {
-        put(sink->closest, sink->is_double, 3 * i + k, surface->centre[k] + found->closest[k] / surface->to_tree);
+        put(sink->closest, sink->is_double, 3 * i + k,
+            surface->centre[k] + found->closest[k] / surface->to_tree);
         put(sink->barycentric, sink->is_double, 3 * i + k, found->weight[k]);
     }
     if (sink->triangle != NULL) sink->triangle[i] = found->triangle;
@@ -45,10 +60,13 @@ void grvi_surface_put(const grv_surface *surface, const grvi_surface_sink *sink,
 static void copy(void *array, bool is_double, int64_t i, int64_t source, int64_t n)
 {
     const size_t size = is_double ? sizeof(double) : sizeof(float);
-    if (array != NULL) memcpy((char *)array + (size_t)(i * n) * size, (char *)array + (size_t)(source * n) * size, (size_t)n * size);
+    if (array != NULL)
+        memcpy((char *)array + (size_t)(i * n) * size, (char *)array + (size_t)(source * n) * size,
+               (size_t)n * size);
 }
 
-void grvi_surface_put_swept(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i, int64_t source, double distance, int sign)
+void grvi_surface_put_swept(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i,
+                            int64_t source, double distance, int sign)
 {
     put(sink->distance, sink->is_double, i, sign * (distance / surface->to_tree));
     copy(sink->closest, sink->is_double, i, source, 3);
@@ -73,7 +91,8 @@ static void point_get(const point_call *call, int64_t i, double x[3])
 {
     double point[3];
     for (int k = 0; k < 3; k++)
-        point[k] = call->sink->is_double ? ((const double *)call->points)[3 * i + k] : (double)((const float *)call->points)[3 * i + k];
+        point[k] = call->sink->is_double ? ((const double *)call->points)[3 * i + k]
+                                         : (double)((const float *)call->points)[3 * i + k];
     grvi_surface_to_tree(call->surface, point, x);
 }
 
@@ -103,9 +122,11 @@ static uint64_t *sort_keys(int64_t n, uint64_t *keys, uint64_t *other)
 }
 
 /* Numbers of a piece's points, from its first, along the curve in the low halves. Points that are not finite come first. */
-static const uint64_t *order_piece(const point_call *call, int64_t first, int64_t n, uint64_t *scratch)
+static const uint64_t *order_piece(const point_call *call, int64_t first, int64_t n,
+                                   uint64_t *scratch)
 {
-    double low[3] = {(double)INFINITY, (double)INFINITY, (double)INFINITY}, high[3] = {-low[0], -low[0], -low[0]}, x[3];
+    double low[3] = {(double)INFINITY, (double)INFINITY, (double)INFINITY},
+           high[3] = {-low[0], -low[0], -low[0]}, x[3];
     for (int64_t i = 0; i < n; i++) {
         point_get(call, first + i, x);
         for (int k = 0; k < 3; k++) {
@@ -137,21 +158,23 @@ static void find_pieces(void *argument, int thread, int64_t begin, int64_t end)
     grvi_surface_found found;
     (void)begin;
     (void)end;
-    for (int64_t first = atomic_fetch_add(&call->next, call->piece); first < call->n; first = atomic_fetch_add(&call->next, call->piece)) {
+    for (int64_t first = atomic_fetch_add(&call->next, call->piece); first < call->n;
+         first = atomic_fetch_add(&call->next, call->piece)) {
         const int64_t n = grvi_min_i64(call->piece, call->n - first);
         const uint64_t *const order = order_piece(call, first, n, scratch);
         for (int64_t i = 0; i < n; i++) {
             const int64_t number = first + (int64_t)(order[i] & UINT32_MAX);
             double x[3];
             point_get(call, number, x);
-            grvi_surface_find(call->surface, x, call->max_distance, call->sink->winding != NULL, &memory, &found);
+            grvi_surface_find(call->surface, x, call->max_distance, call->sink->winding != NULL,
+                              &memory, &found);
             grvi_surface_put(call->surface, call->sink, number, &found);
         }
     }
 }
 
-static grv_status find_points(const grv_surface *surface, int64_t n, const void *points, const grv_surface_query *query,
-                              const grvi_surface_sink *sink)
+static grv_status find_points(const grv_surface *surface, int64_t n, const void *points,
+                              const grv_surface_query *query, const grvi_surface_sink *sink)
 {
     const grv_surface_query defaults = grv_surface_query_default();
     if (query == NULL) query = &defaults;
@@ -159,8 +182,13 @@ static grv_status find_points(const grv_surface *surface, int64_t n, const void 
     GRV_TRY(grvi_surface_query_check(surface, query, sink));
     if (n == 0) return GRV_OK;
     const int n_threads = query->n_threads < 1 ? 1 : query->n_threads;
-    const int64_t share = grvi_ceil_div(n, n_threads == 1 ? 1 : (int64_t)n_threads * PIECES_PER_THREAD);
-    point_call call = {.surface = surface, .sink = sink, .n = n, .points = points, .max_distance = query->max_distance * surface->to_tree};
+    const int64_t share =
+        grvi_ceil_div(n, n_threads == 1 ? 1 : (int64_t)n_threads * PIECES_PER_THREAD);
+    point_call call = {.surface = surface,
+                       .sink = sink,
+                       .n = n,
+                       .points = points,
+                       .max_distance = query->max_distance * surface->to_tree};
     call.piece = grvi_min_i64(grvi_max_i64(share, MIN_PIECE), MAX_PIECE);
     GRV_TRY(GRVI_ALLOC(&call.scratch, 2 * n_threads * call.piece));
     grv_parallel_for(n_threads, n_threads, find_pieces, &call);
@@ -168,18 +196,28 @@ static grv_status find_points(const grv_surface *surface, int64_t n, const void 
     return GRV_OK;
 }
 
-grv_status grv_surface_points_f64(const grv_surface *surface, int64_t n, const double *points, const grv_surface_query *query,
+grv_status grv_surface_points_f64(const grv_surface *surface, int64_t n, const double *points,
+                                  const grv_surface_query *query,
                                   const grv_surface_result_f64 *result)
 {
-    const grvi_surface_sink sink = {true, result->distance, result->closest, result->barycentric, result->winding, result->triangle, result->exact};
+    const grvi_surface_sink sink = {true,
+                                    result->distance,
+                                    result->closest,
+                                    result->barycentric,
+                                    result->winding,
+                                    result->triangle,
+                                    result->exact};
     GRV_TRY(find_points(surface, n, points, query, &sink));
     return GRV_OK;
 }
 
-grv_status grv_surface_points_f32(const grv_surface *surface, int64_t n, const float *points, const grv_surface_query *query,
+grv_status grv_surface_points_f32(const grv_surface *surface, int64_t n, const float *points,
+                                  const grv_surface_query *query,
                                   const grv_surface_result_f32 *result)
 {
-    const grvi_surface_sink sink = {false, result->distance, result->closest, result->barycentric, result->winding, result->triangle, result->exact};
+    const grvi_surface_sink sink = {
+        false,           result->distance, result->closest, result->barycentric,
+        result->winding, result->triangle, result->exact};
     GRV_TRY(find_points(surface, n, points, query, &sink));
     return GRV_OK;
 }

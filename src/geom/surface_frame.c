@@ -6,9 +6,15 @@
 /* Triangles thinner than this times their longest edge are taken as that edge: their normal would carry no information. */
 static const double thinnest = 1e-7;
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
-static double inverse(double x) { return x > 0 && isfinite(1 / x) ? 1 / x : 0; }
+static double inverse(double x)
+{
+    return x > 0 && isfinite(1 / x) ? 1 / x : 0;
+}
 
 /* Some unit vector at right angles to the unit vector u. */
 static void any_normal(const double u[3], double normal[3])
@@ -43,14 +49,18 @@ static int longest_edge(const double *corner[3])
     return longest;
 }
 
-void grvi_surface_block_set(grvi_surface_block *block, int i, const double *vertices, const int32_t triangle[3], int32_t number)
+void grvi_surface_block_set(grvi_surface_block *block, int i, const double *vertices,
+                            const int32_t triangle[3], int32_t number)
 {
     const double *corner[3];
     for (int j = 0; j < 3; j++) corner[j] = &vertices[3 * (int64_t)triangle[j]];
     const int first = longest_edge(corner);
-    const double *const a = corner[first], *const b = corner[(first + 1) % 3], *const c = corner[(first + 2) % 3];
-    const double ab[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]}, ac[3] = {c[0] - a[0], c[1] - a[1], c[2] - a[2]};
-    const double cross[3] = {ab[1] * ac[2] - ab[2] * ac[1], ab[2] * ac[0] - ab[0] * ac[2], ab[0] * ac[1] - ab[1] * ac[0]};
+    const double *const a = corner[first], *const b = corner[(first + 1) % 3],
+                        *const c = corner[(first + 2) % 3];
+    const double ab[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]},
+                 ac[3] = {c[0] - a[0], c[1] - a[1], c[2] - a[2]};
+    const double cross[3] = {ab[1] * ac[2] - ab[2] * ac[1], ab[2] * ac[0] - ab[0] * ac[2],
+                             ab[0] * ac[1] - ab[1] * ac[0]};
     const double bx = sqrt(dot(ab, ab)), twice_area = sqrt(dot(cross, cross));
     double u[3] = {1, 0, 0}, normal[3], cx = 0, cy = 0;
     for (int k = 0; k < 3; k++)

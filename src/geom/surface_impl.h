@@ -35,8 +35,8 @@ typedef struct grvi_surface_memory {
 } grvi_surface_memory;
 
 /* Looks up x; max_distance in tree coordinates. The result does not depend on the memory. */
-void grvi_surface_find(const grv_surface *surface, const double x[3], double max_distance, bool with_winding, grvi_surface_memory *memory,
-                       grvi_surface_found *found);
+void grvi_surface_find(const grv_surface *surface, const double x[3], double max_distance,
+                       bool with_winding, grvi_surface_memory *memory, grvi_surface_found *found);
 
 /* Sign of a point at that distance (> 0) by its winding number. */
 int grvi_surface_winding_sign(const grv_surface *surface, const double x[3], double distance);
@@ -50,18 +50,24 @@ typedef struct grvi_surface_sink {
 } grvi_surface_sink;
 
 /* Writes point number i, as exact. */
-void grvi_surface_put(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i, const grvi_surface_found *found);
+void grvi_surface_put(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i,
+                      const grvi_surface_found *found);
 
 /* Writes point number i as swept: the distance (tree coordinates) and the sign to the closest point of point number `source`, written before. */
-void grvi_surface_put_swept(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i, int64_t source, double distance, int sign);
+void grvi_surface_put_swept(const grv_surface *surface, const grvi_surface_sink *sink, int64_t i,
+                            int64_t source, double distance, int sign);
 
-grv_status grvi_surface_query_check(const grv_surface *surface, const grv_surface_query *query, const grvi_surface_sink *sink) GRV_MUST_CHECK;
+grv_status grvi_surface_query_check(const grv_surface *surface, const grv_surface_query *query,
+                                    const grvi_surface_sink *sink) GRV_MUST_CHECK;
 
 /* Tree coordinates of a point of the caller. */
-static inline void grvi_surface_to_tree(const grv_surface *surface, const double point[3], double x[3])
+static inline void grvi_surface_to_tree(const grv_surface *surface, const double point[3],
+                                        double x[3])
 {
     for (int k = 0; k < 3; k++)
-        x[k] = ((point[k] - surface->params.origin[k]) * surface->params.scale[k] - surface->centre[k]) * surface->to_tree;
+        x[k] = ((point[k] - surface->params.origin[k]) * surface->params.scale[k] -
+                surface->centre[k]) *
+               surface->to_tree;
 }
 
 #endif

@@ -28,7 +28,8 @@ static flat_triangle triangle_get(const grvi_surface_tree *tree, int32_t number)
 {
     flat_triangle t;
     double ab[3], ac[3];
-    for (int j = 0; j < 3; j++) t.corner[j] = &tree->vertices[3 * (int64_t)tree->triangles[3 * (int64_t)number + j]];
+    for (int j = 0; j < 3; j++)
+        t.corner[j] = &tree->vertices[3 * (int64_t)tree->triangles[3 * (int64_t)number + j]];
     for (int k = 0; k < 3; k++) {
         ab[k] = t.corner[1][k] - t.corner[0][k];
         ac[k] = t.corner[2][k] - t.corner[0][k];
@@ -53,14 +54,16 @@ static void add_triangle(const flat_triangle *t, moments *m)
         for (int i = 0; i < 3; i++) m->second[i][j] += t->normal_area[i] * to_centre[j];
         for (int k = 0; k < 3; k++) {
             double product = to_centre[j] * to_centre[k];
-            for (int c = 0; c < 3; c++) product += (t->corner[c][j] - t->centre[j]) * (t->corner[c][k] - t->centre[k]) / 12;
+            for (int c = 0; c < 3; c++)
+                product += (t->corner[c][j] - t->centre[j]) * (t->corner[c][k] - t->centre[k]) / 12;
             for (int i = 0; i < 3; i++) m->third[i][j][k] += t->normal_area[i] * product;
         }
     }
     for (int i = 0; i < 3; i++) m->first[i] += t->normal_area[i];
     for (int c = 0; c < 3; c++) {
         double d2 = 0;
-        for (int k = 0; k < 3; k++) d2 += (t->corner[c][k] - m->centre[k]) * (t->corner[c][k] - m->centre[k]);
+        for (int k = 0; k < 3; k++)
+            d2 += (t->corner[c][k] - m->centre[k]) * (t->corner[c][k] - m->centre[k]);
         m->radius = fmax(m->radius, sqrt(d2));
     }
 }
@@ -95,8 +98,8 @@ static void add_moved(const moments *child, moments *sum)
         for (int j = 0; j < 3; j++) {
             sum->second[i][j] += child->second[i][j] + child->first[i] * s[j];
             for (int k = 0; k < 3; k++)
-                sum->third[i][j][k] +=
-                    child->third[i][j][k] + child->second[i][j] * s[k] + child->second[i][k] * s[j] + child->first[i] * s[j] * s[k];
+                sum->third[i][j][k] += child->third[i][j][k] + child->second[i][j] * s[k] +
+                                       child->second[i][k] * s[j] + child->first[i] * s[j] * s[k];
         }
     }
     sum->radius = fmax(sum->radius, sqrt(distance2) + child->radius);
@@ -110,7 +113,9 @@ static double box_radius(const grvi_surface_node *node, const double centre[3])
         if (node->child[i] == GRVI_SURFACE_EMPTY) continue;
         double d2 = 0;
         for (int k = 0; k < 3; k++) {
-            const double y = (double)node->axis[k][0][i] * centre[0] + (double)node->axis[k][1][i] * centre[1] + (double)node->axis[k][2][i] * centre[2];
+            const double y = (double)node->axis[k][0][i] * centre[0] +
+                             (double)node->axis[k][1][i] * centre[1] +
+                             (double)node->axis[k][2][i] * centre[2];
             const double d = fmax((double)node->hi[k][i] - y, y - (double)node->lo[k][i]);
             d2 += d * d;
         }
@@ -126,7 +131,8 @@ static moments of_children(const grvi_surface_node *node, const moments child[WI
         sum.area += child[i].area;
         for (int k = 0; k < 3; k++) sum.centre[k] += child[i].area * child[i].centre[k];
     }
-    for (int k = 0; k < 3; k++) sum.centre[k] = sum.area > 0 ? sum.centre[k] / sum.area : child[0].centre[k];
+    for (int k = 0; k < 3; k++)
+        sum.centre[k] = sum.area > 0 ? sum.centre[k] / sum.area : child[0].centre[k];
     for (int i = 0; i < WIDTH; i++)
         if (node->child[i] != GRVI_SURFACE_EMPTY) add_moved(&child[i], &sum);
     sum.radius = fmin(sum.radius, box_radius(node, sum.centre));
@@ -137,13 +143,17 @@ static moments of_children(const grvi_surface_node *node, const moments child[WI
 static void store_child(const moments *m, grvi_surface_moments *out, int i)
 {
     static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
-    static const int triple[10][3] = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {0, 0, 1}, {0, 0, 2}, {0, 1, 1}, {1, 1, 2}, {0, 2, 2}, {1, 2, 2}, {0, 1, 2}};
+    static const int triple[10][3] = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {0, 0, 1}, {0, 0, 2},
+                                      {0, 1, 1}, {1, 1, 2}, {0, 2, 2}, {1, 2, 2}, {0, 1, 2}};
     const double third_of_trace = (m->second[0][0] + m->second[1][1] + m->second[2][2]) / 3;
     double symmetric[3][3][3], trace[3];
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++)
-            for (int c = 0; c < 3; c++) symmetric[a][b][c] = (m->third[a][b][c] + m->third[b][a][c] + m->third[c][a][b]) / 3;
-    for (int a = 0; a < 3; a++) trace[a] = (symmetric[a][0][0] + symmetric[a][1][1] + symmetric[a][2][2]) / 5;
+            for (int c = 0; c < 3; c++)
+                symmetric[a][b][c] =
+                    (m->third[a][b][c] + m->third[b][a][c] + m->third[c][a][b]) / 3;
+    for (int a = 0; a < 3; a++)
+        trace[a] = (symmetric[a][0][0] + symmetric[a][1][1] + symmetric[a][2][2]) / 5;
     for (int k = 0; k < 3; k++) {
         out->centre[k][i] = (float)m->centre[k];
         out->first[k][i] = (float)m->first[k];
@@ -153,12 +163,14 @@ static void store_child(const moments *m, grvi_surface_moments *out, int i)
     out->radius2[i] = (float)(radius * radius);
     for (int p = 0; p < 6; p++) {
         const int a = pair[p][0], b = pair[p][1];
-        const double value = a == b ? m->second[a][a] - third_of_trace : m->second[a][b] + m->second[b][a];
+        const double value =
+            a == b ? m->second[a][a] - third_of_trace : m->second[a][b] + m->second[b][a];
         out->second[p][i] = (float)(-3 * value);
     }
     for (int t = 0; t < 10; t++) {
         const int a = triple[t][0], b = triple[t][1], c = triple[t][2];
-        const double traceless = symmetric[a][b][c] - ((a == b) * trace[c] + (b == c) * trace[a] + (a == c) * trace[b]);
+        const double traceless =
+            symmetric[a][b][c] - ((a == b) * trace[c] + (b == c) * trace[a] + (a == c) * trace[b]);
         const double multiplicity = a == b && b == c ? 1 : a == b || b == c ? 3 : 6;
         out->third[t][i] = (float)(7.5 * multiplicity * traceless);
     }
@@ -182,7 +194,8 @@ static void fill_blocks(void *argument, int thread, int64_t begin, int64_t end)
         for (int i = 0; i < WIDTH; i++) {
             const int32_t *const triangle = &c->tree->triangles[3 * (int64_t)block->triangle[i]];
             for (int j = 0; j < 3; j++) {
-                const double *const x = &c->tree->vertices[3 * (int64_t)triangle[i < block->count ? j : 0]];
+                const double *const x =
+                    &c->tree->vertices[3 * (int64_t)triangle[i < block->count ? j : 0]];
                 for (int k = 0; k < 3; k++) c->corners[b].x[j][k][i] = (float)x[k];
             }
         }
@@ -197,7 +210,9 @@ static void fill_nodes(const call *c, grvi_surface_moments *out)
         memset(child, 0, sizeof child);
         const grvi_surface_node *const node = &tree->nodes[n];
         for (int i = 0; i < WIDTH; i++) {
-            if (node->child[i] != GRVI_SURFACE_EMPTY) child[i] = node->child[i] >= 0 ? c->of_node[node->child[i]] : c->of_block[~node->child[i]];
+            if (node->child[i] != GRVI_SURFACE_EMPTY)
+                child[i] =
+                    node->child[i] >= 0 ? c->of_node[node->child[i]] : c->of_block[~node->child[i]];
             store_child(&child[i], &out[n], i);
             if (node->child[i] == GRVI_SURFACE_EMPTY) out[n].radius2[i] = INFINITY; /* never far */
         }

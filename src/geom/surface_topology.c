@@ -33,7 +33,8 @@ static uint64_t hash_of(const double x[3])
     return h;
 }
 
-static grv_status find_corners(int64_t n_vertices, const double *vertices, grvi_surface_topology *out)
+static grv_status find_corners(int64_t n_vertices, const double *vertices,
+                               grvi_surface_topology *out)
 {
     int64_t room = 16;
     while (room < 2 * n_vertices) room *= 2;
@@ -59,14 +60,16 @@ static grv_status find_corners(int64_t n_vertices, const double *vertices, grvi_
 }
 
 /* Corners of half-edge j of a triangle. */
-static void ends(const grvi_surface_topology *topology, const int32_t triangle[3], int j, int32_t *from, int32_t *to)
+static void ends(const grvi_surface_topology *topology, const int32_t triangle[3], int j,
+                 int32_t *from, int32_t *to)
 {
     *from = topology->corner[triangle[j]];
     *to = topology->corner[triangle[(j + 1) % 3]];
 }
 
 /* Files the half-edges under their lower corners, in order of their numbers. */
-static void file_half_edges(const grvi_surface_topology *topology, int64_t n_triangles, const int32_t *triangles, edge_lists *lists)
+static void file_half_edges(const grvi_surface_topology *topology, int64_t n_triangles,
+                            const int32_t *triangles, edge_lists *lists)
 {
     int32_t from = 0, to = 0;
     for (int64_t h = 0; h < 3 * n_triangles; h++) {
@@ -78,7 +81,8 @@ static void file_half_edges(const grvi_surface_topology *topology, int64_t n_tri
         ends(topology, &triangles[h - h % 3], (int)(h % 3), &from, &to);
         if (from == to) continue;
         const int32_t lower = from < to ? from : to;
-        lists->half_edges[lists->begin[lower]++] = (half_edge){h, from < to ? to : from, from < to ? 1 : -1};
+        lists->half_edges[lists->begin[lower]++] =
+            (half_edge){h, from < to ? to : from, from < to ? 1 : -1};
     }
     for (int64_t c = topology->n_corners; c > 0; c--) lists->begin[c] = lists->begin[c - 1];
     lists->begin[0] = 0;
@@ -97,7 +101,8 @@ static void sort_lists(void *argument, int thread, int64_t begin, int64_t end)
     (void)thread;
     for (int64_t c = begin; c < end; c++) {
         const int64_t n = lists->begin[c + 1] - lists->begin[c];
-        qsort(lists->half_edges + lists->begin[c], (size_t)n, sizeof *lists->half_edges, by_upper_corner);
+        qsort(lists->half_edges + lists->begin[c], (size_t)n, sizeof *lists->half_edges,
+              by_upper_corner);
     }
 }
 
@@ -118,7 +123,8 @@ static void number_edges(const edge_lists *lists, grvi_surface_topology *out)
     }
 }
 
-static grv_status find_edges(int64_t n_triangles, const int32_t *triangles, int n_threads, grvi_surface_topology *out)
+static grv_status find_edges(int64_t n_triangles, const int32_t *triangles, int n_threads,
+                             grvi_surface_topology *out)
 {
     grv_status status = GRV_OK;
     edge_lists lists = {0};
@@ -128,7 +134,8 @@ static grv_status find_edges(int64_t n_triangles, const int32_t *triangles, int 
     file_half_edges(out, n_triangles, triangles, &lists);
     grv_parallel_for(n_threads, out->n_corners, sort_lists, &lists);
     number_edges(&lists, out);
-    GRV_CHECK_GOTO(out->n_edges <= INT32_MAX, GRV_E_UNSUPPORTED, "%lld edges; fewer than 2^31 expected", (long long)out->n_edges);
+    GRV_CHECK_GOTO(out->n_edges <= INT32_MAX, GRV_E_UNSUPPORTED,
+                   "%lld edges; fewer than 2^31 expected", (long long)out->n_edges);
 done:
     grv_free(lists.begin);
     grv_free(lists.half_edges);
@@ -137,7 +144,10 @@ done:
 
 /* ---- normals ---- */
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
 static void add_scaled(float sum[3], double factor, const double x[3])
 {
@@ -145,11 +155,14 @@ static void add_scaled(float sum[3], double factor, const double x[3])
 }
 
 /* Adds a triangle's unit normal to its edges and, by its angles, to its corners. Triangles without area have no normal. */
-static void add_normal(const double *vertices, const int32_t triangle[3], const int32_t edge[3], grvi_surface_topology *out)
+static void add_normal(const double *vertices, const int32_t triangle[3], const int32_t edge[3],
+                       grvi_surface_topology *out)
 {
     double side[3][3], length[3], normal[3];
     for (int j = 0; j < 3; j++) {
-        for (int k = 0; k < 3; k++) side[j][k] = vertices[3 * (int64_t)triangle[(j + 1) % 3] + k] - vertices[3 * (int64_t)triangle[j] + k];
+        for (int k = 0; k < 3; k++)
+            side[j][k] = vertices[3 * (int64_t)triangle[(j + 1) % 3] + k] -
+                         vertices[3 * (int64_t)triangle[j] + k];
         length[j] = sqrt(dot(side[j], side[j]));
     }
     for (int k = 0; k < 3; k++) {
@@ -161,13 +174,17 @@ static void add_normal(const double *vertices, const int32_t triangle[3], const 
     for (int j = 0; j < 3; j++) {
         const double cosine = -dot(side[j], side[(j + 2) % 3]) / (length[j] * length[(j + 2) % 3]);
         const double angle = acos(fmin(fmax(cosine, -1), 1));
-        add_scaled(&out->corner_normal[3 * (int64_t)out->corner[triangle[j]]], angle / twice_area, normal);
-        if (edge[j] >= 0) add_scaled(&out->edge_normal[3 * (int64_t)edge[j]], 1 / twice_area, normal);
+        add_scaled(&out->corner_normal[3 * (int64_t)out->corner[triangle[j]]], angle / twice_area,
+                   normal);
+        if (edge[j] >= 0)
+            add_scaled(&out->edge_normal[3 * (int64_t)edge[j]], 1 / twice_area, normal);
     }
 }
 
-grv_status grvi_surface_topology_build(int64_t n_vertices, const double *vertices, int64_t n_triangles, const int32_t *triangles, bool with_normals,
-                                       int n_threads, grvi_surface_topology *topology)
+grv_status grvi_surface_topology_build(int64_t n_vertices, const double *vertices,
+                                       int64_t n_triangles, const int32_t *triangles,
+                                       bool with_normals, int n_threads,
+                                       grvi_surface_topology *topology)
 {
     grv_status status = GRV_OK;
     *topology = (grvi_surface_topology){0};
@@ -178,7 +195,8 @@ grv_status grvi_surface_topology_build(int64_t n_vertices, const double *vertice
     if (with_normals) {
         GRV_TRY_GOTO(GRVI_CALLOC(&topology->corner_normal, 3 * topology->n_corners));
         GRV_TRY_GOTO(GRVI_CALLOC(&topology->edge_normal, 3 * topology->n_edges));
-        for (int64_t t = 0; t < n_triangles; t++) add_normal(vertices, &triangles[3 * t], &topology->edge[3 * t], topology);
+        for (int64_t t = 0; t < n_triangles; t++)
+            add_normal(vertices, &triangles[3 * t], &topology->edge[3 * t], topology);
     }
 done:
     if (status != GRV_OK) grvi_surface_topology_fini(topology);

@@ -73,7 +73,10 @@ static float area(const bounds *b)
 }
 
 /* Twice the centre of a part's box. */
-static float centroid2(const part *p, int axis) { return p->box.low[axis] - p->box.low[axis + 4]; }
+static float centroid2(const part *p, int axis)
+{
+    return p->box.low[axis] - p->box.low[axis + 4];
+}
 
 /* ---- splitting ---- */
 
@@ -109,7 +112,10 @@ static bool choose_binning(const part *parts, const range *r, binning *by)
 }
 
 /* The kernel tries four triangles at once. */
-static float cost(const bounds *box, int64_t n) { return area(box) * (float)((n + 3) / 4); }
+static float cost(const bounds *box, int64_t n)
+{
+    return area(box) * (float)((n + 3) / 4);
+}
 
 /* First bin of the upper half of the cheapest split; 0 if there is none. */
 static int cheapest_split(const bounds box[N_BINS], const int64_t count[N_BINS])
@@ -237,7 +243,8 @@ static grv_status new_block(const builder *b, const range *r, subtree *tree, int
     block->count = r->end - r->begin;
     for (int i = 0; i < WIDTH; i++) {
         const int32_t triangle = b->parts[grvi_min_i64(r->begin + i, r->end - 1)].triangle;
-        grvi_surface_block_set(block, i, b->vertices, &b->triangles[3 * (int64_t)triangle], triangle);
+        grvi_surface_block_set(block, i, b->vertices, &b->triangles[3 * (int64_t)triangle],
+                               triangle);
     }
     return GRV_OK;
 }
@@ -263,9 +270,11 @@ static grv_status add_task(builder *b, const range *r, int64_t parent, int place
 }
 
 /* Builds a node over a range. `tasks` is NULL while a task is built; at the top, ranges that are small enough become tasks instead. */
-static grv_status build_node(const builder *b, builder *tasks, const range *r, int depth, subtree *tree, int64_t *number)
+static grv_status build_node(const builder *b, builder *tasks, const range *r, int depth,
+                             subtree *tree, int64_t *number)
 {
-    GRV_CHECK(depth < GRVI_SURFACE_MAX_DEPTH, GRV_E_UNSUPPORTED, "%lld triangles need a tree deeper than %d", (long long)(r->end - r->begin),
+    GRV_CHECK(depth < GRVI_SURFACE_MAX_DEPTH, GRV_E_UNSUPPORTED,
+              "%lld triangles need a tree deeper than %d", (long long)(r->end - r->begin),
               GRVI_SURFACE_MAX_DEPTH);
     range child[WIDTH];
     GRV_TRY(new_node(tree, number));
@@ -292,7 +301,8 @@ static void build_tasks(void *argument, int thread, int64_t begin, int64_t end)
     (void)thread;
     (void)begin;
     (void)end;
-    for (int64_t i = atomic_fetch_add(&b->next_task, 1); i < b->n_tasks; i = atomic_fetch_add(&b->next_task, 1)) {
+    for (int64_t i = atomic_fetch_add(&b->next_task, 1); i < b->n_tasks;
+         i = atomic_fetch_add(&b->next_task, 1)) {
         task *const t = &b->tasks[i];
         int64_t root = 0;
         t->tree.status = build_node(b, NULL, &t->range, t->depth, &t->tree, &root);
@@ -320,11 +330,13 @@ static grv_status join(const builder *b, const subtree *top, grvi_surface_tree *
             grvi_surface_node node = of->tree.nodes[i];
             for (int k = 0; k < WIDTH; k++) {
                 if (node.child[k] == GRVI_SURFACE_EMPTY) continue;
-                node.child[k] += node.child[k] >= 0 ? (int32_t)out->n_nodes : -(int32_t)out->n_blocks;
+                node.child[k] +=
+                    node.child[k] >= 0 ? (int32_t)out->n_nodes : -(int32_t)out->n_blocks;
             }
             out->nodes[out->n_nodes + i] = node;
         }
-        memcpy(out->blocks + out->n_blocks, of->tree.blocks, (size_t)of->tree.n_blocks * sizeof *out->blocks);
+        memcpy(out->blocks + out->n_blocks, of->tree.blocks,
+               (size_t)of->tree.n_blocks * sizeof *out->blocks);
         out->n_nodes += of->tree.n_nodes;
         out->n_blocks += of->tree.n_blocks;
     }
@@ -356,11 +368,13 @@ static void make_parts(void *argument, int thread, int64_t begin, int64_t end)
     }
 }
 
-grv_status grvi_surface_tree_build(const double *vertices, const int32_t *triangles, int64_t n_triangles, int n_threads,
-                                   grvi_surface_tree *tree)
+grv_status grvi_surface_tree_build(const double *vertices, const int32_t *triangles,
+                                   int64_t n_triangles, int n_threads, grvi_surface_tree *tree)
 {
     grv_status status = GRV_OK;
-    builder b = {.vertices = vertices, .triangles = triangles, .task_size = grvi_max_i64(MIN_TASK, n_triangles / TASKS)};
+    builder b = {.vertices = vertices,
+                 .triangles = triangles,
+                 .task_size = grvi_max_i64(MIN_TASK, n_triangles / TASKS)};
     subtree top = {0};
     int64_t root = 0;
     int32_t *count = NULL;
@@ -372,8 +386,9 @@ grv_status grvi_surface_tree_build(const double *vertices, const int32_t *triang
     grv_parallel_for(n_threads, n_threads, build_tasks, &b);
     for (int64_t t = 0; t < b.n_tasks; t++) {
         if (b.tasks[t].tree.status == GRV_OK) continue;
-        GRV_FAIL_GOTO(b.tasks[t].tree.status, "hierarchy over %lld triangles: a part of %lld failed", (long long)n_triangles,
-                      (long long)(b.tasks[t].range.end - b.tasks[t].range.begin));
+        GRV_FAIL_GOTO(
+            b.tasks[t].tree.status, "hierarchy over %lld triangles: a part of %lld failed",
+            (long long)n_triangles, (long long)(b.tasks[t].range.end - b.tasks[t].range.begin));
     }
     GRV_TRY_GOTO(join(&b, &top, tree));
     GRV_TRY_GOTO(GRVI_ALLOC(&count, tree->n_nodes));

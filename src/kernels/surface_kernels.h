@@ -15,10 +15,11 @@
 #include "kernels/isa.h"
 
 enum {
-    GRVI_SURFACE_WIDTH = 8,            /* children of a node, triangles of a block */
-    GRVI_SURFACE_EMPTY = INT32_MIN,    /* a child that is not there; its box is empty: lo = inf, hi = -inf */
-    GRVI_SURFACE_MAX_DEPTH = 64,       /* of inner nodes */
-    GRVI_SURFACE_STACK = 8 * 64        /* places that a traversal needs */
+    GRVI_SURFACE_WIDTH = 8, /* children of a node, triangles of a block */
+    GRVI_SURFACE_EMPTY =
+        INT32_MIN, /* a child that is not there; its box is empty: lo = inf, hi = -inf */
+    GRVI_SURFACE_MAX_DEPTH = 64, /* of inner nodes */
+    GRVI_SURFACE_STACK = 8 * 64  /* places that a traversal needs */
 };
 
 /* child: number of a node if >= 0; else ~number of a block, or GRVI_SURFACE_EMPTY. Coordinate k in a child's frame is axis[k] . x; the axes are
@@ -34,7 +35,8 @@ typedef struct grvi_surface_node {
 typedef struct grvi_surface_block {
     double a[3][GRVI_SURFACE_WIDTH], u[3][GRVI_SURFACE_WIDTH], normal[3][GRVI_SURFACE_WIDTH];
     double bx[GRVI_SURFACE_WIDTH], cx[GRVI_SURFACE_WIDTH], cy[GRVI_SURFACE_WIDTH];
-    double inv_ac[GRVI_SURFACE_WIDTH], inv_bc[GRVI_SURFACE_WIDTH]; /* 1 / squared length; 0 for none */
+    double inv_ac[GRVI_SURFACE_WIDTH],
+        inv_bc[GRVI_SURFACE_WIDTH]; /* 1 / squared length; 0 for none */
     int32_t triangle[GRVI_SURFACE_WIDTH];
     int32_t rotation[GRVI_SURFACE_WIDTH]; /* A is this corner of the triangle, B the next one */
     int64_t count;                        /* triangles, 1 .. 8 */
@@ -45,8 +47,10 @@ typedef struct grvi_surface_block {
  * Order of Q: xx yy zz xy xz yz; of T: xxx yyy zzz xxy xxz xyy yyz xzz yzz xyz, each with its multiplicity multiplied in, as are the factors of
  *   4 pi w = N.r/|r|^3 - 3 Q(r,r)/|r|^5 + 15/2 T(r,r,r)/|r|^7,  r = p - x. */
 typedef struct grvi_surface_moments {
-    float centre[3][GRVI_SURFACE_WIDTH], radius2[GRVI_SURFACE_WIDTH]; /* all triangles below lie within the radius */
-    float first[3][GRVI_SURFACE_WIDTH], second[6][GRVI_SURFACE_WIDTH], third[10][GRVI_SURFACE_WIDTH];
+    float centre[3][GRVI_SURFACE_WIDTH],
+        radius2[GRVI_SURFACE_WIDTH]; /* all triangles below lie within the radius */
+    float first[3][GRVI_SURFACE_WIDTH], second[6][GRVI_SURFACE_WIDTH],
+        third[10][GRVI_SURFACE_WIDTH];
 } grvi_surface_moments;
 
 /* Corners of a block's triangles [corner][axis][place]; unused places hold triangles without extent. */
@@ -67,8 +71,9 @@ typedef struct grvi_surface_tree {
 
 /* Result of a search. */
 typedef struct grvi_surface_hit {
-    double distance2;  /* on entry: only triangles of at most this squared distance count, not NaN; on exit: the smallest, if one was found */
-    int32_t triangle;  /* -1: none */
+    double
+        distance2; /* on entry: only triangles of at most this squared distance count, not NaN; on exit: the smallest, if one was found */
+    int32_t triangle; /* -1: none */
     int32_t block, place;
 } grvi_surface_hit;
 

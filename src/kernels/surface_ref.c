@@ -6,9 +6,15 @@
 
 static const double two_pi = 6.283185307179586476925;
 
-static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static double dot3(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
-static double clamp(double x, double limit) { return fmin(fmax(x, 0), limit); }
+static double clamp(double x, double limit)
+{
+    return fmin(fmax(x, 0), limit);
+}
 
 /* The squared distance that decides. The order of operations is part of the result; surface_avx2.c repeats it. */
 static double distance2(const grvi_surface_block *b, int i, const double q[3])
@@ -16,7 +22,8 @@ static double distance2(const grvi_surface_block *b, int i, const double q[3])
     const double px = q[0] - b->a[0][i], py = q[1] - b->a[1][i], pz = q[2] - b->a[2][i];
     const double ux = b->u[0][i], uy = b->u[1][i], uz = b->u[2][i];
     const double nx = b->normal[0][i], ny = b->normal[1][i], nz = b->normal[2][i];
-    const double vx = fma(ny, uz, -(nz * uy)), vy = fma(nz, ux, -(nx * uz)), vz = fma(nx, uy, -(ny * ux));
+    const double vx = fma(ny, uz, -(nz * uy)), vy = fma(nz, ux, -(nx * uz)),
+                 vz = fma(nx, uy, -(ny * ux));
     const double x = fma(pz, uz, fma(py, uy, px * ux));
     const double y = fma(pz, vz, fma(py, vy, px * vx));
     const double z = fma(pz, nz, fma(py, ny, px * nx));
@@ -37,12 +44,15 @@ static double distance2(const grvi_surface_block *b, int i, const double q[3])
     return fma(z, z, in_plane);
 }
 
-static void try_block(const grvi_surface_tree *tree, int32_t number, const double x[3], grvi_surface_hit *hit)
+static void try_block(const grvi_surface_tree *tree, int32_t number, const double x[3],
+                      grvi_surface_hit *hit)
 {
     const grvi_surface_block *const block = &tree->blocks[number];
     for (int i = 0; i < block->count; i++) {
         const double d2 = distance2(block, i, x);
-        if (d2 > hit->distance2 || (d2 == hit->distance2 && hit->triangle >= 0 && block->triangle[i] >= hit->triangle)) continue;
+        if (d2 > hit->distance2 ||
+            (d2 == hit->distance2 && hit->triangle >= 0 && block->triangle[i] >= hit->triangle))
+            continue;
         *hit = (grvi_surface_hit){d2, block->triangle[i], number, i};
     }
 }
@@ -53,14 +63,17 @@ typedef struct stack_entry {
 } stack_entry;
 
 /* Puts the children within the bound on the stack, the nearest on top. */
-static int push_children(const grvi_surface_node *node, const double x[3], double bound, stack_entry *stack, int n)
+static int push_children(const grvi_surface_node *node, const double x[3], double bound,
+                         stack_entry *stack, int n)
 {
     const int base = n;
     for (int i = 0; i < GRVI_SURFACE_WIDTH; i++) {
         if (node->child[i] == GRVI_SURFACE_EMPTY) continue;
         double d2 = 0;
         for (int k = 0; k < 3; k++) {
-            const double y = (double)node->axis[k][0][i] * x[0] + (double)node->axis[k][1][i] * x[1] + (double)node->axis[k][2][i] * x[2];
+            const double y = (double)node->axis[k][0][i] * x[0] +
+                             (double)node->axis[k][1][i] * x[1] +
+                             (double)node->axis[k][2][i] * x[2];
             const double d = fmax(fmax((double)node->lo[k][i] - y, y - (double)node->hi[k][i]), 0);
             d2 += d * d;
         }
@@ -110,7 +123,8 @@ static double half_solid_angle(const double *const corner[3], const double x[3])
         c[k] = corner[2][k] - x[k];
     }
     const double la = sqrt(dot3(a, a)), lb = sqrt(dot3(b, b)), lc = sqrt(dot3(c, c));
-    const double volume = a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0]);
+    const double volume = a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) +
+                          a[2] * (b[0] * c[1] - b[1] * c[0]);
     return atan2(volume, la * lb * lc + dot3(a, b) * lc + dot3(b, c) * la + dot3(c, a) * lb);
 }
 
@@ -120,7 +134,8 @@ static double block_winding(const grvi_surface_tree *tree, int32_t number, const
     double sum = 0;
     for (int i = 0; i < block->count; i++) {
         const int32_t *const t = &tree->triangles[3 * (int64_t)block->triangle[i]];
-        const double *const corner[3] = {&tree->vertices[3 * (int64_t)t[0]], &tree->vertices[3 * (int64_t)t[1]],
+        const double *const corner[3] = {&tree->vertices[3 * (int64_t)t[0]],
+                                         &tree->vertices[3 * (int64_t)t[1]],
                                          &tree->vertices[3 * (int64_t)t[2]]};
         sum += half_solid_angle(corner, x);
     }
@@ -132,13 +147,19 @@ static double far_field(const grvi_surface_moments *m, int i, const double r[3],
 {
     const double inv2 = 1 / r2, inv3 = inv2 * sqrt(inv2);
     const double x = r[0], y = r[1], z = r[2];
-    const double one = (double)m->first[0][i] * x + (double)m->first[1][i] * y + (double)m->first[2][i] * z;
-    const double two = (double)m->second[0][i] * x * x + (double)m->second[1][i] * y * y + (double)m->second[2][i] * z * z +
-                       (double)m->second[3][i] * x * y + (double)m->second[4][i] * x * z + (double)m->second[5][i] * y * z;
-    const double three = x * x * ((double)m->third[0][i] * x + (double)m->third[3][i] * y + (double)m->third[4][i] * z) +
-                         y * y * ((double)m->third[1][i] * y + (double)m->third[5][i] * x + (double)m->third[6][i] * z) +
-                         z * z * ((double)m->third[2][i] * z + (double)m->third[7][i] * x + (double)m->third[8][i] * y) +
-                         (double)m->third[9][i] * x * y * z;
+    const double one =
+        (double)m->first[0][i] * x + (double)m->first[1][i] * y + (double)m->first[2][i] * z;
+    const double two = (double)m->second[0][i] * x * x + (double)m->second[1][i] * y * y +
+                       (double)m->second[2][i] * z * z + (double)m->second[3][i] * x * y +
+                       (double)m->second[4][i] * x * z + (double)m->second[5][i] * y * z;
+    const double three =
+        x * x *
+            ((double)m->third[0][i] * x + (double)m->third[3][i] * y + (double)m->third[4][i] * z) +
+        y * y *
+            ((double)m->third[1][i] * y + (double)m->third[5][i] * x + (double)m->third[6][i] * z) +
+        z * z *
+            ((double)m->third[2][i] * z + (double)m->third[7][i] * x + (double)m->third[8][i] * y) +
+        (double)m->third[9][i] * x * y * z;
     return inv3 * (one + inv2 * (two + inv2 * three));
 }
 
@@ -154,11 +175,15 @@ static double winding(const grvi_surface_tree *tree, const double x[3], double o
         const grvi_surface_moments *const m = &tree->moments[number];
         for (int i = 0; i < GRVI_SURFACE_WIDTH; i++) {
             if (node->child[i] == GRVI_SURFACE_EMPTY) continue;
-            const double r[3] = {(double)m->centre[0][i] - x[0], (double)m->centre[1][i] - x[1], (double)m->centre[2][i] - x[2]};
+            const double r[3] = {(double)m->centre[0][i] - x[0], (double)m->centre[1][i] - x[1],
+                                 (double)m->centre[2][i] - x[2]};
             const double r2 = dot3(r, r);
-            if (isfinite(opening) && r2 > opening * opening * (double)m->radius2[i]) sum += far_field(m, i, r, r2);
-            else if (node->child[i] >= 0) stack[n++] = node->child[i];
-            else sum += 2 * block_winding(tree, ~node->child[i], x);
+            if (isfinite(opening) && r2 > opening * opening * (double)m->radius2[i])
+                sum += far_field(m, i, r, r2);
+            else if (node->child[i] >= 0)
+                stack[n++] = node->child[i];
+            else
+                sum += 2 * block_winding(tree, ~node->child[i], x);
         }
     }
     return sum / (2 * two_pi);

@@ -36,21 +36,29 @@ static grv_status create_with(const test_surface *s, grv_surface_sign sign)
     grv_surface_params params = grv_surface_params_default();
     params.sign = sign;
     grv_surface *surface = NULL;
-    const grv_status status = grv_surface_create_f64(s->n_vertices, s->vertices, s->n_triangles, s->triangles, &params, &surface);
+    const grv_status status = grv_surface_create_f64(s->n_vertices, s->vertices, s->n_triangles,
+                                                     s->triangles, &params, &surface);
     assert_true((surface != NULL) == (status == GRV_OK));
     grv_surface_destroy(&surface);
     return status;
 }
 
-static grv_status create_winding(const test_surface *s) { return create_with(s, GRV_SURFACE_WINDING); }
-static grv_status create_normals(const test_surface *s) { return create_with(s, GRV_SURFACE_PSEUDONORMAL); }
+static grv_status create_winding(const test_surface *s)
+{
+    return create_with(s, GRV_SURFACE_WINDING);
+}
+static grv_status create_normals(const test_surface *s)
+{
+    return create_with(s, GRV_SURFACE_PSEUDONORMAL);
+}
 
 static grv_surface *shared_surface; /* made once, looked up with failing allocations */
 
 static grv_status look_up(const test_surface *s)
 {
     double distance[64];
-    return grv_surface_points_f64(shared_surface, 50, s->vertices, NULL, &(grv_surface_result_f64){.distance = distance});
+    return grv_surface_points_f64(shared_surface, 50, s->vertices, NULL,
+                                  &(grv_surface_result_f64){.distance = distance});
 }
 
 static grv_status look_up_band(const test_surface *s)
@@ -59,7 +67,8 @@ static grv_status look_up_band(const test_surface *s)
     double distance[64];
     grv_surface_query query = grv_surface_query_default();
     query.band = 2;
-    return grv_surface_grid_f64(shared_surface, &(grv_surface_grid){{4, 4, 4}, {0, 0, 0}, {1, 1, 1}}, &query,
+    return grv_surface_grid_f64(shared_surface,
+                                &(grv_surface_grid){{4, 4, 4}, {0, 0, 0}, {1, 1, 1}}, &query,
                                 &(grv_surface_result_f64){.distance = distance});
 }
 
@@ -73,7 +82,8 @@ static grv_status inside(const test_surface *s)
 static grv_status sampler(const test_surface *s)
 {
     grv_surface_sampler *made = NULL;
-    const grv_status status = grv_surface_sampler_create_f64(s->n_vertices, s->vertices, s->n_triangles, s->triangles, &made);
+    const grv_status status = grv_surface_sampler_create_f64(s->n_vertices, s->vertices,
+                                                             s->n_triangles, s->triangles, &made);
     assert_true((made != NULL) == (status == GRV_OK));
     grv_surface_sampler_destroy(&made);
     return status;
@@ -104,9 +114,14 @@ static void test_every_allocation(void **state)
 {
     (void)state;
     test_surface torus = surface_torus(64, 32, 2, 0.5);
-    attempt *const attempts[] = {create_winding, create_normals, look_up, look_up_band, inside, sampler, subset, subset_weighted, farthest};
-    assert_int_equal(grv_surface_create_f64(torus.n_vertices, torus.vertices, torus.n_triangles, torus.triangles, NULL, &shared_surface), GRV_OK);
-    for (size_t i = 0; i < sizeof attempts / sizeof attempts[0]; i++) fail_each(attempts[i], &torus);
+    attempt *const attempts[] = {create_winding, create_normals,  look_up,
+                                 look_up_band,   inside,          sampler,
+                                 subset,         subset_weighted, farthest};
+    assert_int_equal(grv_surface_create_f64(torus.n_vertices, torus.vertices, torus.n_triangles,
+                                            torus.triangles, NULL, &shared_surface),
+                     GRV_OK);
+    for (size_t i = 0; i < sizeof attempts / sizeof attempts[0]; i++)
+        fail_each(attempts[i], &torus);
     grv_surface_destroy(&shared_surface);
     surface_free(&torus);
 }

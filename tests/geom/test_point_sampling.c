@@ -13,7 +13,10 @@
 #include "surface_oracle.h"
 
 /* Chi-square of counts against equal expectations lies below this once in 1e6: mean d, deviation sqrt(2 d), Wilson and Hilferty. */
-static double chi_square_limit(int degrees) { return degrees * pow(1 - 2.0 / (9 * degrees) + 4.75 * sqrt(2.0 / (9 * degrees)), 3); }
+static double chi_square_limit(int degrees)
+{
+    return degrees * pow(1 - 2.0 / (9 * degrees) + 4.75 * sqrt(2.0 / (9 * degrees)), 3);
+}
 
 static double chi_square(int n, const double *count, const double *expected)
 {
@@ -32,7 +35,9 @@ static void test_surface_by_area(void **state)
     static double points[3 * N], weight[3 * N], normals[3 * N];
     static int32_t triangles[N];
     grv_surface_sampler *sampler = NULL;
-    assert_int_equal(grv_surface_sampler_create_f64(soup.n_vertices, soup.vertices, T, soup.triangles, &sampler), GRV_OK);
+    assert_int_equal(
+        grv_surface_sampler_create_f64(soup.n_vertices, soup.vertices, T, soup.triangles, &sampler),
+        GRV_OK);
     const grv_surface_samples_f64 samples = {points, normals, weight, triangles};
     assert_int_equal(grv_surface_sampler_draw_f64(sampler, 1, 0, N, 2, &samples), GRV_OK);
     double count[T] = {0}, expected[T], in[T], of[T];
@@ -42,7 +47,9 @@ static void test_surface_by_area(void **state)
         double sum = 0, length2 = 0;
         for (int k = 0; k < 3; k++) {
             double x = 0;
-            for (int j = 0; j < 3; j++) x += weight[3 * i + j] * soup.vertices[3 * (int64_t)soup.triangles[3 * (int64_t)triangles[i] + j] + k];
+            for (int j = 0; j < 3; j++)
+                x += weight[3 * i + j] *
+                     soup.vertices[3 * (int64_t)soup.triangles[3 * (int64_t)triangles[i] + j] + k];
             assert_true(fabs(x - points[3 * i + k]) < 1e-14 && weight[3 * i + k] >= 0);
             sum += weight[3 * i + k];
             length2 += pow(normals[3 * i + k], 2);
@@ -54,7 +61,8 @@ static void test_surface_by_area(void **state)
         double n2 = 0;
         for (int k = 0; k < 3; k++) {
             const int l = (k + 1) % 3, m = (k + 2) % 3;
-            n2 += pow((v[3 + l] - v[l]) * (v[6 + m] - v[m]) - (v[3 + m] - v[m]) * (v[6 + l] - v[l]), 2);
+            n2 += pow((v[3 + l] - v[l]) * (v[6 + m] - v[m]) - (v[3 + m] - v[m]) * (v[6 + l] - v[l]),
+                      2);
         }
         expected[t] = N * 0.5 * sqrt(n2) / grv_surface_sampler_area(sampler);
         if (!(n2 > 0)) assert_true(count[t] == 0);
@@ -79,11 +87,14 @@ static void test_surface_within_triangle(void **state)
     static float weight[3 * N];
     grv_surface_sampler *sampler = NULL;
     assert_int_equal(grv_surface_sampler_create_f32(3, vertices, 1, triangle, &sampler), GRV_OK);
-    assert_int_equal(grv_surface_sampler_draw_f32(sampler, 2, 0, N, 1, &(grv_surface_samples_f32){.barycentric = weight}), GRV_OK);
+    assert_int_equal(grv_surface_sampler_draw_f32(
+                         sampler, 2, 0, N, 1, &(grv_surface_samples_f32){.barycentric = weight}),
+                     GRV_OK);
     double count[PARTS] = {0}, expected[PARTS];
     for (int i = 0; i < N; i++) {
         const double u = 4 * (double)weight[3 * i + 1], v = 4 * (double)weight[3 * i + 2];
-        const int row = (int)fmin(v, 3), column = (int)fmin(u, 3 - row), upper = u - column + v - row > 1;
+        const int row = (int)fmin(v, 3), column = (int)fmin(u, 3 - row),
+                  upper = u - column + v - row > 1;
         count[row * (8 - row) + 2 * column + upper]++; /* rows of 7, 5, 3 and 1 */
     }
     for (int i = 0; i < PARTS; i++) expected[i] = (double)N / PARTS;
@@ -98,18 +109,31 @@ static void test_surface_numbering(void **state)
     float vertices[1800];
     for (int i = 0; i < 1800; i++) vertices[i] = (float)torus.vertices[i];
     grv_surface_sampler *sampler = NULL, *single = NULL;
-    assert_int_equal(grv_surface_sampler_create_f64(600, torus.vertices, 1200, torus.triangles, &sampler), GRV_OK);
-    assert_int_equal(grv_surface_sampler_create_f32(600, vertices, 1200, torus.triangles, &single), GRV_OK);
+    assert_int_equal(
+        grv_surface_sampler_create_f64(600, torus.vertices, 1200, torus.triangles, &sampler),
+        GRV_OK);
+    assert_int_equal(grv_surface_sampler_create_f32(600, vertices, 1200, torus.triangles, &single),
+                     GRV_OK);
     static double all[3000], part[3000];
     static float as_float[3000];
-    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 9, 0, 1000, 1, &(grv_surface_samples_f64){.points = all}), GRV_OK);
-    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 9, 300, 700, 3, &(grv_surface_samples_f64){.points = part}), GRV_OK);
+    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 9, 0, 1000, 1,
+                                                  &(grv_surface_samples_f64){.points = all}),
+                     GRV_OK);
+    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 9, 300, 700, 3,
+                                                  &(grv_surface_samples_f64){.points = part}),
+                     GRV_OK);
     assert_memory_equal(all + 900, part, 2100 * sizeof(double));
-    assert_int_equal(grv_surface_sampler_draw_f32(single, 9, 0, 1000, 2, &(grv_surface_samples_f32){.points = as_float}), GRV_OK);
+    assert_int_equal(grv_surface_sampler_draw_f32(single, 9, 0, 1000, 2,
+                                                  &(grv_surface_samples_f32){.points = as_float}),
+                     GRV_OK);
     for (int i = 0; i < 3000; i++) assert_true(fabs((double)as_float[i] - all[i]) < 1e-5);
-    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 10, 0, 1000, 1, &(grv_surface_samples_f64){.points = part}), GRV_OK);
+    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 10, 0, 1000, 1,
+                                                  &(grv_surface_samples_f64){.points = part}),
+                     GRV_OK);
     assert_memory_not_equal(all, part, sizeof all);
-    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 10, -1, 10, 1, &(grv_surface_samples_f64){.points = part}), GRV_E_ARG);
+    assert_int_equal(grv_surface_sampler_draw_f64(sampler, 10, -1, 10, 1,
+                                                  &(grv_surface_samples_f64){.points = part}),
+                     GRV_E_ARG);
     grv_surface_sampler_destroy(&sampler);
     grv_surface_sampler_destroy(&single);
     surface_free(&torus);
@@ -118,7 +142,8 @@ static void test_surface_numbering(void **state)
 static void test_surface_errors(void **state)
 {
     (void)state;
-    const double vertices[9] = {0, 0, 0, 1, 0, 0, 2, 0, 0}, infinite[9] = {0, 0, 0, 1, 0, 0, 0, INFINITY, 0};
+    const double vertices[9] = {0, 0, 0, 1, 0, 0, 2, 0, 0},
+                 infinite[9] = {0, 0, 0, 1, 0, 0, 0, INFINITY, 0};
     const int32_t triangle[3] = {0, 1, 2}, outside[3] = {0, 1, 3};
     grv_surface_sampler *sampler = NULL;
     assert_int_equal(grv_surface_sampler_create_f64(3, vertices, 1, triangle, &sampler), GRV_E_ARG);
@@ -166,7 +191,9 @@ static void test_inside(void **state)
     params.scale[0] = 0.25; /* a mapping must not show */
     params.origin[1] = 7;
     grv_surface *surface = NULL;
-    assert_int_equal(grv_surface_create_f64(torus.n_vertices, torus.vertices, torus.n_triangles, torus.triangles, &params, &surface), GRV_OK);
+    assert_int_equal(grv_surface_create_f64(torus.n_vertices, torus.vertices, torus.n_triangles,
+                                            torus.triangles, &params, &surface),
+                     GRV_OK);
     static double points[3 * N], again[3 * N];
     static float as_float[300];
     assert_int_equal(grv_sample_inside_f64(surface, 11, 0, N, 1, points), GRV_OK);
@@ -184,11 +211,14 @@ static void test_inside(void **state)
     }
     for (int i = 0; i < SECTORS; i++) expected[i] = (double)N / SECTORS;
     assert_true(chi_square(SECTORS, count, expected) < chi_square_limit(SECTORS - 1));
-    assert_true(fabs(second_moment / (0.25 / 4) - 1) < 0.03); /* of a disc: r^2 / 4; polygon and five deviations */
+    assert_true(fabs(second_moment / (0.25 / 4) - 1) <
+                0.03); /* of a disc: r^2 / 4; polygon and five deviations */
     grv_surface_destroy(&surface);
     params = grv_surface_params_default();
     params.sign = GRV_SURFACE_UNSIGNED;
-    assert_int_equal(grv_surface_create_f64(torus.n_vertices, torus.vertices, torus.n_triangles, torus.triangles, &params, &surface), GRV_OK);
+    assert_int_equal(grv_surface_create_f64(torus.n_vertices, torus.vertices, torus.n_triangles,
+                                            torus.triangles, &params, &surface),
+                     GRV_OK);
     assert_int_equal(grv_sample_inside_f64(surface, 11, 0, 1, 1, points), GRV_E_ARG);
     grv_surface_destroy(&surface);
     /* a single triangle encloses nothing */
@@ -282,7 +312,8 @@ static void test_subset_weighted(void **state)
 
 /* ---- farthest points ---- */
 
-static void farthest_by_force(int n, const double *points, int64_t start, int k, int64_t *order, double *distance)
+static void farthest_by_force(int n, const double *points, int64_t start, int k, int64_t *order,
+                              double *distance)
 {
     double *const d2 = malloc((size_t)n * sizeof *d2);
     for (int i = 0; i < n; i++) d2[i] = INFINITY;
@@ -292,7 +323,9 @@ static void farthest_by_force(int n, const double *points, int64_t start, int k,
         d2[at] = -1;
         int64_t best = 0;
         for (int i = 0; i < n; i++) {
-            const double dx = points[3 * i] - points[3 * at], dy = points[3 * i + 1] - points[3 * at + 1], dz = points[3 * i + 2] - points[3 * at + 2];
+            const double dx = points[3 * i] - points[3 * at],
+                         dy = points[3 * i + 1] - points[3 * at + 1],
+                         dz = points[3 * i + 2] - points[3 * at + 2];
             d2[i] = fmin(d2[i], dx * dx + dy * dy + dz * dz);
             if (d2[i] > d2[best]) best = i;
         }
@@ -311,16 +344,17 @@ static void test_farthest(void **state)
     for (int shape = 0; shape < 4; shape++) {
         for (int i = 0; i < 3 * N; i++) {
             const double u = grv_random_uniform(8, (uint64_t)shape, (uint64_t)i);
-            points[i] = shape == 0   ? u                       /* a cube */
-                        : shape == 1 ? floor(8 * u)            /* a lattice: ties, duplicates */
+            points[i] = shape == 0   ? u            /* a cube */
+                        : shape == 1 ? floor(8 * u) /* a lattice: ties, duplicates */
                         : shape == 2 ? (i % 3 == 0) * u * 1e-3 + 1e7 /* a line, far away */
-                                     : u * u * u * u;          /* a cluster */
+                                     : u * u * u * u;                /* a cluster */
             as_float[i] = (float)points[i];
         }
         for (int threads = 1; threads <= 3; threads++) {
             const int k = shape == 1 ? N : K;
             farthest_by_force(N, points, 17, k, expected, expected_distance);
-            assert_int_equal(grv_sample_farthest_f64(N, points, 17, k, threads, order, distance), GRV_OK);
+            assert_int_equal(grv_sample_farthest_f64(N, points, 17, k, threads, order, distance),
+                             GRV_OK);
             assert_memory_equal(order, expected, (size_t)k * sizeof *order);
             assert_memory_equal(distance, expected_distance, (size_t)k * sizeof *distance);
         }
@@ -341,10 +375,14 @@ static void test_farthest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_surface_by_area),  cmocka_unit_test(test_surface_within_triangle),
-        cmocka_unit_test(test_surface_numbering), cmocka_unit_test(test_surface_errors),
-        cmocka_unit_test(test_box),              cmocka_unit_test(test_inside),
-        cmocka_unit_test(test_subset),           cmocka_unit_test(test_subset_weighted),
+        cmocka_unit_test(test_surface_by_area),
+        cmocka_unit_test(test_surface_within_triangle),
+        cmocka_unit_test(test_surface_numbering),
+        cmocka_unit_test(test_surface_errors),
+        cmocka_unit_test(test_box),
+        cmocka_unit_test(test_inside),
+        cmocka_unit_test(test_subset),
+        cmocka_unit_test(test_subset_weighted),
         cmocka_unit_test(test_farthest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

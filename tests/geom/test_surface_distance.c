@@ -15,7 +15,9 @@
 static grv_surface *make(const test_surface *s, const grv_surface_params *params)
 {
     grv_surface *surface = NULL;
-    assert_int_equal(grv_surface_create_f64(s->n_vertices, s->vertices, s->n_triangles, s->triangles, params, &surface), GRV_OK);
+    assert_int_equal(grv_surface_create_f64(s->n_vertices, s->vertices, s->n_triangles,
+                                            s->triangles, params, &surface),
+                     GRV_OK);
     return surface;
 }
 
@@ -37,7 +39,10 @@ static answer ask(const grv_surface *surface, double x, double y, double z)
 {
     answer a;
     const double point[3] = {x, y, z};
-    const grv_surface_result_f64 result = {.distance = &a.distance, .closest = a.closest, .triangle = &a.triangle, .barycentric = a.weight};
+    const grv_surface_result_f64 result = {.distance = &a.distance,
+                                           .closest = a.closest,
+                                           .triangle = &a.triangle,
+                                           .barycentric = a.weight};
     assert_int_equal(grv_surface_points_f64(surface, 1, point, NULL, &result), GRV_OK);
     return a;
 }
@@ -56,12 +61,15 @@ static void test_published_tetrahedron(void **state)
         grv_surface_params params = grv_surface_params_default();
         params.sign = (grv_surface_sign)sign;
         grv_surface *surface = NULL;
-        assert_int_equal(grv_surface_create_f32(4, vertices, 4, triangles, &params, &surface), GRV_OK);
+        assert_int_equal(grv_surface_create_f32(4, vertices, 4, triangles, &params, &surface),
+                         GRV_OK);
         float distance[2], closest[6];
         int32_t triangle[2];
-        const grv_surface_result_f32 result = {.distance = distance, .closest = closest, .triangle = triangle};
+        const grv_surface_result_f32 result = {
+            .distance = distance, .closest = closest, .triangle = triangle};
         assert_int_equal(grv_surface_points_f32(surface, 2, points, NULL, &result), GRV_OK);
-        assert_true(fabs((double)distance[0] - 1.1547005) < 1e-6 && fabs((double)distance[1] + 0.05) < 1e-6);
+        assert_true(fabs((double)distance[0] - 1.1547005) < 1e-6 &&
+                    fabs((double)distance[1] + 0.05) < 1e-6);
         for (int i = 0; i < 6; i++) assert_true(fabs((double)(closest[i] - expected[i])) < 1e-6);
         assert_int_equal(triangle[0], 3);
         assert_int_equal(triangle[1], 2);
@@ -93,7 +101,8 @@ static void test_box_exact(void **state)
         for (int i = 0; i < 20000; i++) {
             double x[3];
             for (int k = 0; k < 3; k++)
-                x[k] = lower[k] + (upper[k] - lower[k]) * (3 * grv_random_uniform(1, 1, (uint64_t)(3 * i + k)) - 1);
+                x[k] = lower[k] + (upper[k] - lower[k]) *
+                                      (3 * grv_random_uniform(1, 1, (uint64_t)(3 * i + k)) - 1);
             const answer a = ask(surface, x[0], x[1], x[2]);
             assert_true(fabs(a.distance - box_distance(lower, upper, x)) < 1e-14);
         }
@@ -108,15 +117,18 @@ static void test_sphere_and_torus(void **state)
     (void)state;
     test_surface shapes[2] = {surface_sphere(63, 128, 2), surface_torus(160, 80, 2, 0.5)};
     for (int shape = 0; shape < 2; shape++) {
-        const double chord = 2 * 3.1416 * (shape == 0 ? 2.0 : 2.5) / (shape == 0 ? 128 : 160), radius = shape == 0 ? 2 : 0.5;
+        const double chord = 2 * 3.1416 * (shape == 0 ? 2.0 : 2.5) / (shape == 0 ? 128 : 160),
+                     radius = shape == 0 ? 2 : 0.5;
         const double bound = 2 * chord * chord / (8 * radius);
         for (int sign = GRV_SURFACE_WINDING; sign <= GRV_SURFACE_PSEUDONORMAL; sign++) {
             grv_surface *surface = make_signed(&shapes[shape], (grv_surface_sign)sign);
             for (int i = 0; i < 5000; i++) {
                 double x[3];
-                for (int k = 0; k < 3; k++) x[k] = 6 * grv_random_uniform(2, 1, (uint64_t)(3 * i + k)) - 3;
+                for (int k = 0; k < 3; k++)
+                    x[k] = 6 * grv_random_uniform(2, 1, (uint64_t)(3 * i + k)) - 3;
                 const double ring = sqrt(x[0] * x[0] + x[1] * x[1]);
-                const double exact = shape == 0 ? sqrt(ring * ring + x[2] * x[2]) - 2 : hypot(ring - 2, x[2]) - 0.5;
+                const double exact =
+                    shape == 0 ? sqrt(ring * ring + x[2] * x[2]) - 2 : hypot(ring - 2, x[2]) - 0.5;
                 const answer a = ask(surface, x[0], x[1], x[2]);
                 assert_true(fabs(a.distance - exact) < bound);
             }
@@ -130,11 +142,14 @@ static void test_sphere_and_torus(void **state)
 /* ---- brute force ---- */
 
 /* Distances of n points, checked with the other results: against each other and against the oracle. */
-static void check_brute_force(const test_surface *s, const grv_surface *surface, int64_t n, const double *points, double tolerance)
+static void check_brute_force(const test_surface *s, const grv_surface *surface, int64_t n,
+                              const double *points, double tolerance)
 {
-    double *const distance = malloc((size_t)n * 7 * sizeof *distance), *const closest = distance + n, *const weight = distance + 4 * n;
+    double *const distance = malloc((size_t)n * 7 * sizeof *distance),
+                  *const closest = distance + n, *const weight = distance + 4 * n;
     int32_t *const triangle = malloc((size_t)n * sizeof *triangle);
-    const grv_surface_result_f64 result = {.distance = distance, .closest = closest, .triangle = triangle, .barycentric = weight};
+    const grv_surface_result_f64 result = {
+        .distance = distance, .closest = closest, .triangle = triangle, .barycentric = weight};
     assert_int_equal(grv_surface_points_f64(surface, n, points, NULL, &result), GRV_OK);
     for (int64_t i = 0; i < n; i++) {
         const double expected = oracle_distance(s, &points[3 * i]);
@@ -143,8 +158,11 @@ static void check_brute_force(const test_surface *s, const grv_surface *surface,
         double d2 = 0, sum = 0;
         for (int k = 0; k < 3; k++) {
             double x = 0;
-            for (int j = 0; j < 3; j++) x += weight[3 * i + j] * s->vertices[3 * (int64_t)s->triangles[3 * (int64_t)triangle[i] + j] + k];
-            assert_true(fabs(x - closest[3 * i + k]) <= tolerance && weight[3 * i + k] >= 0 && weight[3 * i + k] <= 1);
+            for (int j = 0; j < 3; j++)
+                x += weight[3 * i + j] *
+                     s->vertices[3 * (int64_t)s->triangles[3 * (int64_t)triangle[i] + j] + k];
+            assert_true(fabs(x - closest[3 * i + k]) <= tolerance && weight[3 * i + k] >= 0 &&
+                        weight[3 * i + k] <= 1);
             d2 += pow(points[3 * i + k] - closest[3 * i + k], 2);
             sum += weight[3 * i + k];
         }
@@ -162,7 +180,10 @@ static void test_brute_force_soup(void **state)
         test_surface soup = surface_soup((uint64_t)i, 3000, sizes[i]);
         grv_surface *surface = make_signed(&soup, GRV_SURFACE_UNSIGNED);
         double *points = surface_points(&soup, 5, 600, 1.3);
-        check_brute_force(&soup, surface, 600, points, 1e-7 * surface_diagonal(&soup)); /* thin triangles count as edges: 1e-7 of their length */
+        check_brute_force(
+            &soup, surface, 600, points,
+            1e-7 *
+                surface_diagonal(&soup)); /* thin triangles count as edges: 1e-7 of their length */
         free(points);
         points = surface_points(&soup, 6, 100, 3000); /* beyond what float boxes tell apart */
         check_brute_force(&soup, surface, 100, points, 1e-6 * surface_diagonal(&soup));
@@ -178,7 +199,8 @@ static void test_few_triangles(void **state)
     (void)state;
     for (int n = 1; n < 40; n++) {
         test_surface soup = surface_soup((uint64_t)n, n, 1);
-        grv_surface *surface = make_signed(&soup, n % 2 == 0 ? GRV_SURFACE_UNSIGNED : GRV_SURFACE_WINDING);
+        grv_surface *surface =
+            make_signed(&soup, n % 2 == 0 ? GRV_SURFACE_UNSIGNED : GRV_SURFACE_WINDING);
         double *const points = surface_points(&soup, 7, 60, 2);
         check_brute_force(&soup, surface, 60, points, 2e-7 * surface_diagonal(&soup) + 1e-12);
         free(points);
@@ -196,7 +218,8 @@ static void test_offset_and_units(void **state)
     const double offsets[3] = {1e7, 0, 0}, units[3] = {1, 1e-30, 1e30};
     for (int c = 0; c < 3; c++) {
         test_surface moved = surface_torus(40, 20, 2, 0.5);
-        for (int64_t i = 0; i < 3 * moved.n_vertices; i++) moved.vertices[i] = (moved.vertices[i] + offsets[c]) * units[c];
+        for (int64_t i = 0; i < 3 * moved.n_vertices; i++)
+            moved.vertices[i] = (moved.vertices[i] + offsets[c]) * units[c];
         grv_surface *other = make_signed(&moved, GRV_SURFACE_WINDING);
         for (int i = 0; i < 2000; i++) {
             double x[3], y[3];
@@ -228,7 +251,9 @@ static void test_empty_surface(void **state)
     const grv_surface_grid grid = {{2, 2, 2}, {0, 0, 0}, {1, 1, 1}};
     grv_surface_query query = grv_surface_query_default();
     query.band = 2;
-    assert_int_equal(grv_surface_grid_f64(surface, &grid, &query, &(grv_surface_result_f64){.distance = distance}), GRV_OK);
+    assert_int_equal(grv_surface_grid_f64(surface, &grid, &query,
+                                          &(grv_surface_result_f64){.distance = distance}),
+                     GRV_OK);
     for (int i = 0; i < 8; i++) assert_true(isnan(distance[i]));
     grv_surface_destroy(&surface);
     grv_surface_destroy(&surface);
@@ -261,13 +286,18 @@ static void test_points_not_finite_or_far(void **state)
         const answer a = ask(surface, 0, bad[i], 0);
         assert_true(isnan(a.distance) && a.triangle == -1);
     }
-    for (double far = 10; far < 1e140; far *= 7.3) assert_true(fabs(ask(surface, 0, 0, far).distance / far - 1) < 0.06 || far < 100);
+    for (double far = 10; far < 1e140; far *= 7.3)
+        assert_true(fabs(ask(surface, 0, 0, far).distance / far - 1) < 0.06 || far < 100);
     /* between others, in every order */
     double points[9 * 3], distance[9];
     for (int i = 0; i < 9; i++)
         for (int k = 0; k < 3; k++) points[3 * i + k] = i % 2 == 0 ? bad[i % 4] : 0.1 * i;
-    assert_int_equal(grv_surface_points_f64(surface, 9, points, NULL, &(grv_surface_result_f64){.distance = distance}), GRV_OK);
-    for (int i = 0; i < 9; i++) assert_true(i % 2 == 0 ? isnan(distance[i]) : distance[i] == ask(surface, 0.1 * i, 0.1 * i, 0.1 * i).distance);
+    assert_int_equal(grv_surface_points_f64(surface, 9, points, NULL,
+                                            &(grv_surface_result_f64){.distance = distance}),
+                     GRV_OK);
+    for (int i = 0; i < 9; i++)
+        assert_true(i % 2 == 0 ? isnan(distance[i])
+                               : distance[i] == ask(surface, 0.1 * i, 0.1 * i, 0.1 * i).distance);
     grv_surface_destroy(&surface);
     surface_free(&torus);
 }
@@ -279,12 +309,14 @@ static void test_duplicate_faces(void **state)
     test_surface box = surface_box(zero, one);
     test_surface twice = surface_alloc(8, 1200); /* each face a hundred times */
     memcpy(twice.vertices, box.vertices, 24 * sizeof(double));
-    for (int i = 0; i < 100; i++) memcpy(twice.triangles + 36 * i, box.triangles, 36 * sizeof(int32_t));
+    for (int i = 0; i < 100; i++)
+        memcpy(twice.triangles + 36 * i, box.triangles, 36 * sizeof(int32_t));
     grv_surface *surface = make_signed(&twice, GRV_SURFACE_WINDING);
     assert_int_equal(grv_surface_info_get(surface).n_open_edges, 0);
     for (int i = 0; i < 1000; i++) {
         double x[3];
-        for (int k = 0; k < 3; k++) x[k] = 2 * grv_random_uniform(4, 1, (uint64_t)(3 * i + k)) - 0.5;
+        for (int k = 0; k < 3; k++)
+            x[k] = 2 * grv_random_uniform(4, 1, (uint64_t)(3 * i + k)) - 0.5;
         const answer a = ask(surface, x[0], x[1], x[2]);
         assert_true(a.triangle < 12 && fabs(a.distance - box_distance(zero, one, x)) < 1e-14);
     }
@@ -306,7 +338,9 @@ static void test_winding_of_odd_surfaces(void **state)
     assert_true(ask(surface, 1.3, 0.5, 0.5).distance > 0);
     double winding = 0;
     const double middle[3] = {0.5, 0.5, 0.5};
-    assert_int_equal(grv_surface_points_f64(surface, 1, middle, NULL, &(grv_surface_result_f64){.winding = &winding}), GRV_OK);
+    assert_int_equal(grv_surface_points_f64(surface, 1, middle, NULL,
+                                            &(grv_surface_result_f64){.winding = &winding}),
+                     GRV_OK);
     assert_true(fabs(winding - 5.0 / 6) < 1e-6);
     grv_surface_destroy(&surface);
     box.n_triangles = 12;
@@ -321,7 +355,8 @@ static void test_winding_of_odd_surfaces(void **state)
     grv_surface_destroy(&surface);
     params.either_orientation = true;
     surface = make(&box, &params);
-    assert_true(ask(surface, 0.5, 0.5, 0.5).distance == -0.5 && ask(surface, 0.5, 0.5, 1.5).distance == 0.5);
+    assert_true(ask(surface, 0.5, 0.5, 0.5).distance == -0.5 &&
+                ask(surface, 0.5, 0.5, 1.5).distance == 0.5);
     grv_surface_destroy(&surface);
     surface_free(&box);
 }
@@ -337,7 +372,8 @@ static void test_wrong_arguments(void **state)
     assert_int_equal(grv_surface_create_f64(3, vertices, 1, not_finite, NULL, &surface), GRV_E_ARG);
     assert_non_null(strstr(grv_error_message(), "triangle 0: vertex 2"));
     assert_int_equal(grv_surface_create_f64(3, vertices, -1, good, NULL, &surface), GRV_E_ARG);
-    assert_int_equal(grv_surface_create_f64((int64_t)1 << 31, vertices, 1, good, NULL, &surface), GRV_E_ARG);
+    assert_int_equal(grv_surface_create_f64((int64_t)1 << 31, vertices, 1, good, NULL, &surface),
+                     GRV_E_ARG);
     grv_surface_params params = grv_surface_params_default();
     params.opening = 0.5;
     assert_int_equal(grv_surface_create_f64(3, vertices, 1, good, &params, &surface), GRV_E_ARG);
@@ -347,23 +383,36 @@ static void test_wrong_arguments(void **state)
     assert_null(surface);
     params.scale[1] = 1;
     params.sign = GRV_SURFACE_UNSIGNED;
-    assert_int_equal(grv_surface_create_f64(3, vertices, 1, good, &params, &surface), GRV_OK); /* the third vertex is not used */
+    assert_int_equal(grv_surface_create_f64(3, vertices, 1, good, &params, &surface),
+                     GRV_OK); /* the third vertex is not used */
     double out[8];
-    assert_int_equal(grv_surface_points_f64(surface, 1, vertices, NULL, &(grv_surface_result_f64){.winding = out}), GRV_E_ARG);
+    assert_int_equal(grv_surface_points_f64(surface, 1, vertices, NULL,
+                                            &(grv_surface_result_f64){.winding = out}),
+                     GRV_E_ARG);
     grv_surface_query query = grv_surface_query_default();
     query.max_distance = NAN;
-    assert_int_equal(grv_surface_points_f64(surface, 1, vertices, &query, &(grv_surface_result_f64){.distance = out}), GRV_E_ARG);
+    assert_int_equal(grv_surface_points_f64(surface, 1, vertices, &query,
+                                            &(grv_surface_result_f64){.distance = out}),
+                     GRV_E_ARG);
     query = grv_surface_query_default();
     query.band = 0.5;
     grv_surface_grid grid = {{2, 2, 2}, {0, 0, 0}, {1, 1, 1}};
-    assert_int_equal(grv_surface_grid_f64(surface, &grid, &query, &(grv_surface_result_f64){.distance = out}), GRV_E_ARG);
+    assert_int_equal(
+        grv_surface_grid_f64(surface, &grid, &query, &(grv_surface_result_f64){.distance = out}),
+        GRV_E_ARG);
     grid.spacing[2] = 0;
-    assert_int_equal(grv_surface_grid_f64(surface, &grid, NULL, &(grv_surface_result_f64){.distance = out}), GRV_E_ARG);
+    assert_int_equal(
+        grv_surface_grid_f64(surface, &grid, NULL, &(grv_surface_result_f64){.distance = out}),
+        GRV_E_ARG);
     grid = (grv_surface_grid){{(int64_t)1 << 40, (int64_t)1 << 40, 2}, {0, 0, 0}, {1, 1, 1}};
-    assert_int_equal(grv_surface_grid_f64(surface, &grid, NULL, &(grv_surface_result_f64){.distance = out}), GRV_E_ARG);
+    assert_int_equal(
+        grv_surface_grid_f64(surface, &grid, NULL, &(grv_surface_result_f64){.distance = out}),
+        GRV_E_ARG);
     grid.n[0] = 0;
     grid.n[1] = 1;
-    assert_int_equal(grv_surface_grid_f64(surface, &grid, NULL, &(grv_surface_result_f64){.distance = out}), GRV_OK);
+    assert_int_equal(
+        grv_surface_grid_f64(surface, &grid, NULL, &(grv_surface_result_f64){.distance = out}),
+        GRV_OK);
     grv_surface_destroy(&surface);
 }
 
@@ -379,8 +428,12 @@ static void test_max_distance(void **state)
     double *const points = surface_points(&torus, 8, N, 1.5);
     grv_surface_query query = grv_surface_query_default();
     query.max_distance = 0.3;
-    assert_int_equal(grv_surface_points_f64(surface, N, points, NULL, &(grv_surface_result_f64){.distance = all}), GRV_OK);
-    assert_int_equal(grv_surface_points_f64(surface, N, points, &query, &(grv_surface_result_f64){.distance = near}), GRV_OK);
+    assert_int_equal(grv_surface_points_f64(surface, N, points, NULL,
+                                            &(grv_surface_result_f64){.distance = all}),
+                     GRV_OK);
+    assert_int_equal(grv_surface_points_f64(surface, N, points, &query,
+                                            &(grv_surface_result_f64){.distance = near}),
+                     GRV_OK);
     int n_far = 0;
     for (int i = 0; i < N; i++) {
         assert_true(fabs(all[i]) <= 0.3 ? near[i] == all[i] : isnan(near[i]));
@@ -401,20 +454,28 @@ static void test_order_and_threads(void **state)
     static double first[N], other[N], turned[3 * N];
     static int32_t first_triangle[N], other_triangle[N];
     double *const points = surface_points(&soup, 9, N, 1.2);
-    for (int i = 0; i < N; i++) memcpy(&turned[3 * i], &points[3 * (N - 1 - i)], 3 * sizeof(double));
+    for (int i = 0; i < N; i++)
+        memcpy(&turned[3 * i], &points[3 * (N - 1 - i)], 3 * sizeof(double));
     grv_surface_params params = grv_surface_params_default();
     for (int threads = 1; threads <= 3; threads++) {
         params.n_threads = threads;
         grv_surface *surface = make(&soup, &params);
         grv_surface_query query = grv_surface_query_default();
         query.n_threads = threads;
-        const grv_surface_result_f64 result = {.distance = threads == 1 ? first : other, .triangle = threads == 1 ? first_triangle : other_triangle};
+        const grv_surface_result_f64 result = {.distance = threads == 1 ? first : other,
+                                               .triangle =
+                                                   threads == 1 ? first_triangle : other_triangle};
         assert_int_equal(grv_surface_points_f64(surface, N, points, &query, &result), GRV_OK);
         if (threads > 1) assert_memory_equal(first, other, sizeof first);
         if (threads > 1) assert_memory_equal(first_triangle, other_triangle, sizeof first_triangle);
-        assert_int_equal(grv_surface_points_f64(surface, N, turned, &query, &(grv_surface_result_f64){.distance = other}), GRV_OK);
+        assert_int_equal(grv_surface_points_f64(surface, N, turned, &query,
+                                                &(grv_surface_result_f64){.distance = other}),
+                         GRV_OK);
         for (int i = 0; i < N; i++) assert_true(other[N - 1 - i] == first[i]);
-        for (int i = 0; i < N; i += 97) assert_true(ask(surface, points[3 * i], points[3 * i + 1], points[3 * i + 2]).distance == first[i]);
+        for (int i = 0; i < N; i += 97)
+            assert_true(
+                ask(surface, points[3 * i], points[3 * i + 1], points[3 * i + 2]).distance ==
+                first[i]);
         grv_surface_destroy(&surface);
     }
     free(points);
@@ -432,14 +493,22 @@ static void test_grid_is_points(void **state)
     int64_t i = 0;
     for (int a = 0; a < 19; a++)
         for (int b = 0; b < 8; b++)
-            for (int c = 0; c < 21; c++, i += 3) points[i] = -3 + a * 0.3, points[i + 1] = -2 + b * 0.5, points[i + 2] = -1 + c * 0.1;
+            for (int c = 0; c < 21; c++, i += 3)
+                points[i] = -3 + a * 0.3, points[i + 1] = -2 + b * 0.5,
+                points[i + 2] = -1 + c * 0.1;
     for (int sign = GRV_SURFACE_UNSIGNED; sign <= GRV_SURFACE_PSEUDONORMAL; sign++) {
         grv_surface *surface = make_signed(&torus, (grv_surface_sign)sign);
         grv_surface_query query = grv_surface_query_default();
         query.n_threads = 2;
-        assert_int_equal(grv_surface_points_f64(surface, N, points, NULL, &(grv_surface_result_f64){.distance = by_points}), GRV_OK);
-        assert_int_equal(grv_surface_grid_f64(surface, &grid, &query, &(grv_surface_result_f64){.distance = by_grid}), GRV_OK);
-        assert_int_equal(grv_surface_grid_f32(surface, &grid, &query, &(grv_surface_result_f32){.distance = by_grid_f32}), GRV_OK);
+        assert_int_equal(grv_surface_points_f64(surface, N, points, NULL,
+                                                &(grv_surface_result_f64){.distance = by_points}),
+                         GRV_OK);
+        assert_int_equal(grv_surface_grid_f64(surface, &grid, &query,
+                                              &(grv_surface_result_f64){.distance = by_grid}),
+                         GRV_OK);
+        assert_int_equal(grv_surface_grid_f32(surface, &grid, &query,
+                                              &(grv_surface_result_f32){.distance = by_grid_f32}),
+                         GRV_OK);
         assert_memory_equal(by_points, by_grid, sizeof by_points);
         for (int j = 0; j < N; j++) assert_true(by_grid_f32[j] == (float)by_grid[j]);
         grv_surface_destroy(&surface);
@@ -460,12 +529,17 @@ static void test_band(void **state)
         const grv_surface_grid grid = {{A, B, C}, {-3, -3, -1.5}, {0.15, 0.18, 0.11}};
         grv_surface *surface = make_signed(&torus, GRV_SURFACE_WINDING);
         assert_int_equal(grv_surface_info_get(surface).n_open_edges > 0, open);
-        assert_int_equal(grv_surface_grid_f64(surface, &grid, NULL, &(grv_surface_result_f64){.distance = exact}), GRV_OK);
+        assert_int_equal(grv_surface_grid_f64(surface, &grid, NULL,
+                                              &(grv_surface_result_f64){.distance = exact}),
+                         GRV_OK);
         grv_surface_query query = grv_surface_query_default();
         query.band = 0.2;
-        assert_int_equal(grv_surface_grid_f64(surface, &grid, &query, &(grv_surface_result_f64){.distance = again}), GRV_OK);
+        assert_int_equal(grv_surface_grid_f64(surface, &grid, &query,
+                                              &(grv_surface_result_f64){.distance = again}),
+                         GRV_OK);
         query.n_threads = 3;
-        const grv_surface_result_f64 result = {.distance = swept, .exact = is_exact, .closest = closest};
+        const grv_surface_result_f64 result = {
+            .distance = swept, .exact = is_exact, .closest = closest};
         assert_int_equal(grv_surface_grid_f64(surface, &grid, &query, &result), GRV_OK);
         assert_memory_equal(swept, again, sizeof swept);
         int n_exact = 0;
@@ -474,9 +548,11 @@ static void test_band(void **state)
             assert_int_equal(is_exact[i], fabs(exact[i]) <= 0.2);
             n_exact += is_exact[i];
             if (is_exact[i]) assert_true(swept[i] == exact[i]);
-            assert_true(fabs(swept[i]) >= fabs(exact[i]) - 1e-14 && (swept[i] < 0) == (exact[i] < 0));
+            assert_true(fabs(swept[i]) >= fabs(exact[i]) - 1e-14 &&
+                        (swept[i] < 0) == (exact[i] < 0));
             worst = fmax(worst, fabs(swept[i]) - fabs(exact[i]));
-            const double x[3] = {-3 + i / (B * C) * 0.15, -3 + i / C % B * 0.18, -1.5 + i % C * 0.11};
+            const double x[3] = {-3 + i / (B * C) * 0.15, -3 + i / C % B * 0.18,
+                                 -1.5 + i % C * 0.11};
             double d2 = 0;
             for (int k = 0; k < 3; k++) d2 += pow(x[k] - closest[3 * i + k], 2);
             assert_true(fabs(sqrt(d2) - fabs(swept[i])) < 1e-13);
@@ -484,7 +560,10 @@ static void test_band(void **state)
         assert_in_range(n_exact, N / 20, N / 2);
         assert_true(worst < 0.5 * 0.18); /* of the longest spacing */
         query.band = 1e-3 + 0.18;
-        const grv_surface_grid away = {{3, 4, 5}, {30, 30, 30}, {0.15, 0.18, 0.11}}; /* no point in the band: all are computed */
+        const grv_surface_grid away = {
+            {3, 4, 5},
+            {30, 30, 30},
+            {0.15, 0.18, 0.11}}; /* no point in the band: all are computed */
         assert_int_equal(grv_surface_grid_f64(surface, &away, &query, &result), GRV_OK);
         for (int i = 0; i < 60; i++) assert_true(is_exact[i] == 1 && swept[i] > 45);
         grv_surface_destroy(&surface);
@@ -499,14 +578,16 @@ static void test_normalized(void **state)
     test_surface torus = surface_torus(40, 20, 2, 0.5), mapped = surface_torus(40, 20, 2, 0.5);
     const double lower[3] = {-3.5, -2.25, -0.32}, upper[3] = {8.5, 2.25, 3};
     for (int64_t i = 0; i < 3 * mapped.n_vertices; i++)
-        mapped.vertices[i] = 2 * (mapped.vertices[i] - lower[i % 3]) / (upper[i % 3] - lower[i % 3]) - 1;
+        mapped.vertices[i] =
+            2 * (mapped.vertices[i] - lower[i % 3]) / (upper[i % 3] - lower[i % 3]) - 1;
     grv_surface_params params = grv_surface_params_default();
     grv_surface_params_normalize(&params, lower, upper);
     grv_surface *surface = make(&torus, &params);
     for (int i = 0; i < 500; i++) {
         double x[3], y[3];
         for (int k = 0; k < 3; k++) {
-            x[k] = lower[k] + (upper[k] - lower[k]) * grv_random_uniform(5, 1, (uint64_t)(3 * i + k));
+            x[k] =
+                lower[k] + (upper[k] - lower[k]) * grv_random_uniform(5, 1, (uint64_t)(3 * i + k));
             y[k] = 2 * (x[k] - lower[k]) / (upper[k] - lower[k]) - 1;
         }
         const answer a = ask(surface, x[0], x[1], x[2]);
@@ -521,14 +602,22 @@ static void test_normalized(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_tetrahedron), cmocka_unit_test(test_box_exact),
-        cmocka_unit_test(test_sphere_and_torus),      cmocka_unit_test(test_brute_force_soup),
-        cmocka_unit_test(test_few_triangles),         cmocka_unit_test(test_offset_and_units),
-        cmocka_unit_test(test_empty_surface),         cmocka_unit_test(test_one_point_surface),
-        cmocka_unit_test(test_points_not_finite_or_far), cmocka_unit_test(test_duplicate_faces),
-        cmocka_unit_test(test_winding_of_odd_surfaces), cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_max_distance),          cmocka_unit_test(test_order_and_threads),
-        cmocka_unit_test(test_grid_is_points),        cmocka_unit_test(test_band),
+        cmocka_unit_test(test_published_tetrahedron),
+        cmocka_unit_test(test_box_exact),
+        cmocka_unit_test(test_sphere_and_torus),
+        cmocka_unit_test(test_brute_force_soup),
+        cmocka_unit_test(test_few_triangles),
+        cmocka_unit_test(test_offset_and_units),
+        cmocka_unit_test(test_empty_surface),
+        cmocka_unit_test(test_one_point_surface),
+        cmocka_unit_test(test_points_not_finite_or_far),
+        cmocka_unit_test(test_duplicate_faces),
+        cmocka_unit_test(test_winding_of_odd_surfaces),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_max_distance),
+        cmocka_unit_test(test_order_and_threads),
+        cmocka_unit_test(test_grid_is_points),
+        cmocka_unit_test(test_band),
         cmocka_unit_test(test_normalized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,8 @@
 #include "surface_files.h"
 
 /* Closed surfaces without crossings: pseudo-normals must agree. */
-static const char *const clean[] = {"unit_cube.STL", "unit_sphere.STL", "torus.STL", "sphere.stl", "box.stl", "fandisk.obj"};
+static const char *const clean[] = {"unit_cube.STL", "unit_sphere.STL", "torus.STL",
+                                    "sphere.stl",    "box.stl",         "fandisk.obj"};
 
 typedef struct tally {
     int n_files, n_closed, n_points, n_signs, n_wrong, n_clean;
@@ -26,13 +27,18 @@ static bool is_clean(const char *name)
     return false;
 }
 
-static void look_up(const test_surface *s, grv_surface_sign sign, int64_t n, const double *points, double *distance, int64_t *n_open)
+static void look_up(const test_surface *s, grv_surface_sign sign, int64_t n, const double *points,
+                    double *distance, int64_t *n_open)
 {
     grv_surface_params params = grv_surface_params_default();
     params.sign = sign;
     grv_surface *surface = NULL;
-    assert_int_equal(grv_surface_create_f64(s->n_vertices, s->vertices, s->n_triangles, s->triangles, &params, &surface), GRV_OK);
-    assert_int_equal(grv_surface_points_f64(surface, n, points, NULL, &(grv_surface_result_f64){.distance = distance}), GRV_OK);
+    assert_int_equal(grv_surface_create_f64(s->n_vertices, s->vertices, s->n_triangles,
+                                            s->triangles, &params, &surface),
+                     GRV_OK);
+    assert_int_equal(grv_surface_points_f64(surface, n, points, NULL,
+                                            &(grv_surface_result_f64){.distance = distance}),
+                     GRV_OK);
     *n_open = grv_surface_info_get(surface).n_open_edges;
     grv_surface_destroy(&surface);
 }
@@ -42,14 +48,17 @@ static void check_file(const char *path, const char *name, tally *sum)
     test_surface s = surface_read(path);
     bool is_finite = s.n_triangles > 0;
     for (int64_t i = 0; i < 3 * s.n_triangles; i++)
-        for (int k = 0; k < 3; k++) is_finite = is_finite && isfinite(s.vertices[3 * (int64_t)s.triangles[i] + k]);
+        for (int k = 0; k < 3; k++)
+            is_finite = is_finite && isfinite(s.vertices[3 * (int64_t)s.triangles[i] + k]);
     if (!is_finite) {
         surface_free(&s);
         return;
     }
     const int64_t n = (int64_t)fmax(32, fmin(1000, 2e6 / (double)s.n_triangles));
     const double diagonal = surface_diagonal(&s);
-    double *const points = surface_points(&s, 77, n, 1.2), *const distance = malloc(2 * (size_t)n * sizeof(double)), *const by_normal = distance + n;
+    double *const points = surface_points(&s, 77, n, 1.2),
+                  *const distance = malloc(2 * (size_t)n * sizeof(double)),
+                  *const by_normal = distance + n;
     int64_t n_open = 0;
     look_up(&s, GRV_SURFACE_WINDING, n, points, distance, &n_open);
     const bool check_normals = is_clean(name);
@@ -65,7 +74,8 @@ static void check_file(const char *path, const char *name, tally *sum)
         n_signs++;
         n_wrong += (distance[i] < 0) != (winding > 0.5);
     }
-    print_message("%-32s %7lld triangles, %5lld open edges, %4d signs, %d wrong\n", name, (long long)s.n_triangles, (long long)n_open, n_signs, n_wrong);
+    print_message("%-32s %7lld triangles, %5lld open edges, %4d signs, %d wrong\n", name,
+                  (long long)s.n_triangles, (long long)n_open, n_signs, n_wrong);
     sum->n_files++;
     sum->n_closed += n_open == 0;
     sum->n_points += (int)n;
@@ -84,7 +94,8 @@ static void test_every_file(void **state)
     tally sum = {0};
     for (int f = 0; f < 4; f++) {
         char folder[600], path[900];
-        (void)snprintf(folder, sizeof folder, "%s/data/geometry/%s", GRVI_TEST_SHARED_DIR, folders[f]);
+        (void)snprintf(folder, sizeof folder, "%s/data/geometry/%s", GRVI_TEST_SHARED_DIR,
+                       folders[f]);
         DIR *const list = opendir(folder);
         if (list == NULL) skip();
         for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
@@ -94,7 +105,8 @@ static void test_every_file(void **state)
         }
         (void)closedir(list);
     }
-    print_message("%d files, %d closed, %d points, %d signs, %d wrong\n", sum.n_files, sum.n_closed, sum.n_points, sum.n_signs, sum.n_wrong);
+    print_message("%d files, %d closed, %d points, %d signs, %d wrong\n", sum.n_files, sum.n_closed,
+                  sum.n_points, sum.n_signs, sum.n_wrong);
     assert_true(sum.n_files >= 30 && sum.n_closed >= 12);
     assert_int_equal(sum.n_clean, sizeof clean / sizeof clean[0]);
     assert_int_equal(sum.n_wrong, 0);

@@ -29,13 +29,15 @@ static inline char *file_read(const char *path, size_t *n_bytes)
 
 static inline void surface_add_vertex(test_surface *s, const double x[3])
 {
-    if ((s->n_vertices & (s->n_vertices - 1)) == 0) s->vertices = realloc(s->vertices, (size_t)(6 * s->n_vertices + 6) * sizeof(double));
+    if ((s->n_vertices & (s->n_vertices - 1)) == 0)
+        s->vertices = realloc(s->vertices, (size_t)(6 * s->n_vertices + 6) * sizeof(double));
     memcpy(&s->vertices[3 * s->n_vertices++], x, 3 * sizeof(double));
 }
 
 static inline void surface_add_triangle(test_surface *s, int32_t a, int32_t b, int32_t c)
 {
-    if ((s->n_triangles & (s->n_triangles - 1)) == 0) s->triangles = realloc(s->triangles, (size_t)(6 * s->n_triangles + 6) * sizeof(int32_t));
+    if ((s->n_triangles & (s->n_triangles - 1)) == 0)
+        s->triangles = realloc(s->triangles, (size_t)(6 * s->n_triangles + 6) * sizeof(int32_t));
     int32_t *const t = &s->triangles[3 * s->n_triangles++];
     t[0] = a, t[1] = b, t[2] = c;
 }
@@ -70,7 +72,9 @@ static inline void read_obj(test_surface *s, char *text)
 {
     for (char *line = strtok(text, "\r\n"); line != NULL; line = strtok(NULL, "\r\n")) {
         double x[3];
-        if (line[0] == 'v' && line[1] == ' ' && sscanf(line + 2, "%lf %lf %lf", &x[0], &x[1], &x[2]) == 3) surface_add_vertex(s, x);
+        if (line[0] == 'v' && line[1] == ' ' &&
+            sscanf(line + 2, "%lf %lf %lf", &x[0], &x[1], &x[2]) == 3)
+            surface_add_vertex(s, x);
         if (line[0] != 'f' || line[1] != ' ') continue;
         int32_t first = -1, previous = -1;
         for (char *at = line + 2; *at != '\0';) {
@@ -79,7 +83,8 @@ static inline void read_obj(test_surface *s, char *text)
             if (end == at) break;
             const long v = index < 0 ? s->n_vertices + index : index - 1;
             if (v < 0 || v >= s->n_vertices) break;
-            if (first >= 0 && previous != first) surface_add_triangle(s, first, previous, (int32_t)v);
+            if (first >= 0 && previous != first)
+                surface_add_triangle(s, first, previous, (int32_t)v);
             previous = (int32_t)v;
             if (first < 0) first = (int32_t)v;
             while (*end != '\0' && *end != ' ' && *end != '\t') end++;
@@ -97,9 +102,12 @@ static inline test_surface surface_read(const char *path)
     char *const bytes = file_read(path, &n_bytes);
     uint32_t n = 0;
     if (n_bytes >= 84) memcpy(&n, bytes + 80, 4);
-    if (n_bytes >= 84 && n_bytes == 84 + 50 * (size_t)n) read_stl_binary(&s, bytes, n);
-    else if (strstr(path, ".obj") != NULL) read_obj(&s, bytes);
-    else if (strstr(path, ".stl") != NULL || strstr(path, ".STL") != NULL) read_stl_text(&s, bytes);
+    if (n_bytes >= 84 && n_bytes == 84 + 50 * (size_t)n)
+        read_stl_binary(&s, bytes, n);
+    else if (strstr(path, ".obj") != NULL)
+        read_obj(&s, bytes);
+    else if (strstr(path, ".stl") != NULL || strstr(path, ".STL") != NULL)
+        read_stl_text(&s, bytes);
     free(bytes);
     return s;
 }
