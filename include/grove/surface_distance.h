@@ -91,10 +91,10 @@ GRV_API grv_surface_info grv_surface_info_get(const grv_surface *surface);
 typedef struct grv_surface_query {
     double
         max_distance; /**< what is farther is not found; default INFINITY. Small values save time */
-    double
-        band; /**< grids only. Finite: points within this distance of the surface are computed; the others get the distance to the closest
-                            point of a neighbour, swept over the grid: never too small, a small part of a spacing too large. At least the longest
+    /** grids only. Finite: points within this distance of the surface are computed; the others get the distance to the closest
+                            point of a neighbour, swept over the grid: never too small, but up to half a spacing too large. At least the longest
                             spacing. Default INFINITY: every point is computed */
+    double band;
     int n_threads; /**< default 1 */
 } grv_surface_query;
 

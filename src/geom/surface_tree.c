@@ -320,7 +320,8 @@ static grv_status join(const builder *b, const subtree *top, grvi_surface_tree *
     GRV_TRY(GRVI_ALLOC(&out->nodes, n_nodes));
     GRV_TRY(GRVI_ALLOC(&out->blocks, n_blocks));
     memcpy(out->nodes, top->nodes, (size_t)top->n_nodes * sizeof *out->nodes);
-    memcpy(out->blocks, top->blocks, (size_t)top->n_blocks * sizeof *out->blocks);
+    if (top->n_blocks > 0) /* all may be in tasks */
+        memcpy(out->blocks, top->blocks, (size_t)top->n_blocks * sizeof *out->blocks);
     out->n_nodes = top->n_nodes;
     out->n_blocks = top->n_blocks;
     for (int64_t t = 0; t < b->n_tasks; t++) {

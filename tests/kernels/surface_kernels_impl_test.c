@@ -47,7 +47,7 @@ static void test_closest(void **state)
     for (int c = 0; c < 4; c++) {
         test_surface s = c == 3
                              ? surface_torus(24, 20, 2, 0.5)
-                             : surface_soup((uint64_t)c + 1, c == 0 ? 5 : 800, c == 1 ? 1 : 0.05);
+                             : surface_soup((uint64_t)c + 1, c == 0 ? 5 : 300, c == 1 ? 1 : 0.05);
         shrink(&s, 0.4);
         grvi_surface_tree tree;
         assert_int_equal(grvi_surface_tree_build(s.vertices, s.triangles, s.n_triangles, 2, &tree),
