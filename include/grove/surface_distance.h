@@ -32,12 +32,12 @@ typedef enum grv_surface_sign {
 /** How a surface is prepared. */
 typedef struct grv_surface_params {
     grv_surface_sign sign; /**< default: winding number */
-    bool
-        either_orientation; /**< winding number: inside is where its magnitude exceeds 1/2, so that surfaces with normals inwards count; default false */
-    double
-        opening; /**< winding number: parts of the surface farther from a point than this times their radius are summed by their moments (up to
+    /** winding number: inside is where its magnitude exceeds 1/2, so that surfaces with normals inwards count; default false */
+    bool either_orientation;
+    /** winding number: parts of the surface farther from a point than this times their radius are summed by their moments (up to
                          the second order), in float; >= 1, or INFINITY for the sum over all triangles in double. Default 2. Values within 0.1 of 1/2 are
                          computed again with larger ones, at last exactly, before they decide a sign. The error as a function of it: docs/geometry.md */
+    double opening;
     double origin
         [3]; /**< x' = (x - origin) * scale maps vertices and points before anything else; distances and closest points are those of x'. */
     double scale
@@ -78,9 +78,9 @@ typedef struct grv_surface_info {
     int64_t n_triangles; /**< as given */
     double lower[3];     /**< bounding box of the triangles; 0 without triangles */
     double upper[3];     /**< its other corner */
-    int64_t
-        n_open_edges; /**< edges (vertices at one place count as one) where as many triangles run one way as the other do not; -1 for unsigned
+    /** edges (vertices at one place count as one) where as many triangles run one way as the other do not; -1 for unsigned
                              surfaces. 0: the winding number is whole everywhere, and neighbouring points share its evaluation */
+    int64_t n_open_edges;
     int64_t bytes;    /**< memory that the surface holds */
 } grv_surface_info;
 
@@ -89,8 +89,8 @@ GRV_API grv_surface_info grv_surface_info_get(const grv_surface *surface);
 
 /** How points are looked up. */
 typedef struct grv_surface_query {
-    double
-        max_distance; /**< what is farther is not found; default INFINITY. Small values save time */
+    /** what is farther is not found; default INFINITY. Small values save time */
+    double max_distance;
     /** grids only. Finite: points within this distance of the surface are computed; the others get the distance to the closest
                             point of a neighbour, swept over the grid: never too small, but up to half a spacing too large. At least the longest
                             spacing. Default INFINITY: every point is computed */
