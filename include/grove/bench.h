@@ -90,6 +90,17 @@ GRV_API grv_status grv_bench_store(const char *problem, const char *folder,
  * @errors GRV_E_ARG for a problem that is not one, GRV_E_IO, GRV_E_NOT_FOUND if the program grove is not there for the workers */
 GRV_API grv_status grv_bench_batch(const char *problem, grv_bench_result *result) GRV_MUST_CHECK;
 
+/** Distances to a triangle surface that lies in a folder as raw little-endian arrays: vertices.f32 [..][3], triangles.i32 [..][3]
+ * (bench/peers/surface.py makes them from a mesh file).
+ * Problems: "sdf:<points|grid>[:n<points>][:t<threads>][:r<repetitions>]", by default 1000000 scattered points, 1 thread, 3 repetitions; the grid has
+ * 128 x 64 x 64 points; both fill the surface's box with a quarter of it added on each side. Points and signed distances are left in the folder as
+ * points.f32 and distance.f32. The median is that of distances without sign; values: seconds of preparing (build) and of looking up, with and
+ * without signs by the winding number, for the grid also with a band of two spacings; bytes_per_triangle; error_over_diagonal of a few distances against
+ * all triangles one by one. Correct: that is below 1e-6. There is no floor.
+ * @param folder  holds the arrays
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOT_FOUND, GRV_E_FORMAT, GRV_E_IO, GRV_E_NOMEM */
+GRV_API grv_status grv_bench_sdf(const char *problem, const char *folder, grv_bench_result *result) GRV_MUST_CHECK;
+
 /** Told about a long run; returns false to stop it.
  * @param done  in [0, 1]
  * @param what  one line */
