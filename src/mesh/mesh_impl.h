@@ -59,4 +59,20 @@ static inline uint8_t grvi_polygon_type(int64_t n)
     return n == 3 ? GRV_CELL_TRIANGLE : n == 4 ? GRV_CELL_QUAD : GRV_CELL_POLYGON;
 }
 
+/* Which of PolyData's four lists a cell belongs to: vertices, lines, polygons, strips; -1: none of them. */
+static inline int grvi_surface_list(uint8_t type)
+{
+    switch (type) {
+    case GRV_CELL_VERTEX:
+    case GRV_CELL_POLY_VERTEX: return 0;
+    case GRV_CELL_LINE:
+    case GRV_CELL_POLY_LINE: return 1;
+    case GRV_CELL_TRIANGLE:
+    case GRV_CELL_POLYGON:
+    case GRV_CELL_QUAD: return 2;
+    case GRV_CELL_TRIANGLE_STRIP: return 3;
+    default: return -1;
+    }
+}
+
 #endif

@@ -47,7 +47,6 @@ static grv_status decode_ascii(const grvi_vtk_array *a, int64_t n_values, void *
                   GRVI_WHERE "value %lld: '%.*s' is no %s", GRVI_WHERE_OF(&a->where), (long long)i, (int)grvi_min_i64(end - word, 24), word,
                   grv_store_type_name(a->type));
     }
-    GRV_CHECK(grvi_skip_blanks(at, end) == end, GRV_E_FORMAT, GRVI_WHERE "more than the %lld values expected", GRVI_WHERE_OF(&a->where), (long long)n_values);
     return GRV_OK;
 }
 
@@ -79,7 +78,7 @@ grv_status grvi_vtk_array_check(const grvi_vtk_document *d, const grvi_vtk_array
         return GRV_OK;
     }
     GRV_TRY(grvi_vtk_array_count(d, a, &n));
-    GRV_CHECK(n == n_values, GRV_E_FORMAT, GRVI_WHERE "%lld values expected, %lld found", GRVI_WHERE_OF(&a->where), (long long)n_values, (long long)n);
+    GRV_CHECK(n >= n_values, GRV_E_FORMAT, GRVI_WHERE "%lld values expected, %lld found", GRVI_WHERE_OF(&a->where), (long long)n_values, (long long)n);
     return GRV_OK;
 }
 
@@ -95,16 +94,27 @@ static void swap_part(void *argument, int thread, int64_t begin, int64_t end)
     grvi_swap_words(job->data + begin * job->item_bytes, end - begin, job->item_bytes);
 }
 
+/* Decodes the first n_bytes of a payload; writers that state fewer tuples than they write exist. */
+static grv_status decode_front(grvi_vtk_payload *payload, int n_threads, int64_t n_bytes, uint8_t *out)
+{
+    uint8_t *all = NULL;
+    if (payload->n_bytes == n_bytes) return grvi_vtk_payload_decode(payload, n_threads, out);
+    GRV_CHECK(payload->n_bytes > n_bytes, GRV_E_FORMAT, GRVI_WHERE "%lld bytes expected, %lld found", GRVI_WHERE_OF(payload->where), (long long)n_bytes,
+              (long long)payload->n_bytes);
+    GRV_TRY(GRVI_ALLOC(&all, payload->n_bytes));
+    const grv_status status = grvi_vtk_payload_decode(payload, n_threads, all);
+    if (status == GRV_OK) memcpy(out, all, (size_t)n_bytes);
+    grv_free(all);
+    return status;
+}
+
 grv_status grvi_vtk_array_decode(const grvi_vtk_document *d, const grvi_vtk_array *a, int n_threads, int64_t n_values, void *out)
 {
     if (a->is_ascii) return decode_ascii(a, n_values, out);
     grvi_vtk_payload payload;
     swap_job job = {out, grvi_mesh_item_bytes(a->type)};
     grv_status status = open_payload(d, a, &payload);
-    if (status == GRV_OK && payload.n_bytes != n_values * job.item_bytes)
-        status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, GRVI_WHERE "%lld bytes expected, %lld found", GRVI_WHERE_OF(&a->where),
-                           (long long)(n_values * job.item_bytes), (long long)payload.n_bytes);
-    if (status == GRV_OK) status = grvi_vtk_payload_decode(&payload, n_threads, out);
+    if (status == GRV_OK) status = decode_front(&payload, n_threads, n_values * job.item_bytes, out);
     grvi_vtk_payload_close(&payload);
     if (status == GRV_OK && d->encoding.big_endian) grv_parallel_for(n_threads, n_values, swap_part, &job);
     return status;

@@ -192,22 +192,33 @@ static grv_status read_texture_coordinates(legacy_reading *l)
     return read_array(l, name, type, n_components, l->n_tuples);
 }
 
-/* COLOR_SCALARS name components: bytes, or in text numbers from 0 to 1. LOOKUP_TABLE name size: the same, four a colour, of no point or cell. */
+/* Colours in text are numbers from 0 to 1; they become bytes, as they are in binary files. */
+static grv_status read_colour_text(legacy_reading *l, grv_mesh_array *array)
+{
+    for (int64_t i = 0; i < array->n_tuples * array->n_components; i++) {
+        float value = 0;
+        GRV_TRY(grvi_legacy_values(&l->r, float_type, 1, array->name, &value));
+        ((uint8_t *)array->data)[i] = value <= 0 ? 0 : value >= 1 ? UINT8_MAX : (uint8_t)(255 * value + 0.5F);
+    }
+    return GRV_OK;
+}
+
+/* COLOR_SCALARS name components, and LOOKUP_TABLE name size: four components, of no point or cell. */
 static grv_status read_colours(legacy_reading *l, bool is_table)
 {
-    int64_t n = 0;
+    int64_t n = 0, n_values = 0;
+    grv_mesh_array *array = NULL;
     grv_mesh_arrays *const list = l->list;
-    const int64_t n_tuples = l->n_tuples;
     const grvi_span name = grvi_legacy_word(&l->r);
     GRV_TRY(grvi_legacy_count(&l->r, "a number of colours or components", MAX_COMPONENTS, &n));
     grvi_legacy_end_line(&l->r);
-    if (is_table) {
-        l->list = &l->r.mesh->field_data;
-        l->n_tuples = -1;
-    }
-    const grv_status status = read_array(l, name, l->r.is_binary ? byte_type : float_type, is_table ? 4 : n, is_table ? n : n_tuples);
+    const int64_t n_components = is_table ? 4 : grvi_max_i64(n, 1), n_tuples = is_table ? n : l->n_tuples;
+    GRV_CHECK(grvi_mul_i64(n_components, n_tuples, &n_values), GRV_E_FORMAT, "%s: %lld colours before byte %lld", l->r.path, (long long)n_tuples, grvi_legacy_byte(&l->r, l->r.at));
+    GRV_TRY(grvi_legacy_room(&l->r, byte_type, n_values, "colours"));
+    if (is_table) l->list = &l->r.mesh->field_data;
+    grv_status status = add_array(l, name, GRV_STORE_U8, n_components, n_tuples, &array);
     l->list = list;
-    l->n_tuples = n_tuples;
+    if (status == GRV_OK) status = l->r.is_binary ? grvi_legacy_values(&l->r, byte_type, n_values, array->name, array->data) : read_colour_text(l, array);
     return status;
 }
 

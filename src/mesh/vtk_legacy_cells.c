@@ -132,6 +132,43 @@ grv_status grvi_legacy_read_cell_types(grvi_legacy *r)
     return status;
 }
 
+/* ---- order ---- */
+
+/* Lists may stand in any order in the file, but cell data belong to vertices, lines, polygons, strips in that order. */
+static grv_status sort_lists(grv_mesh *mesh)
+{
+    grv_mesh sorted = {0};
+    int64_t id = 0, place = 0;
+    bool is_sorted = true;
+    for (int64_t i = 1; i < mesh->n_cells; i++) is_sorted &= grvi_surface_list(mesh->types[i]) >= grvi_surface_list(mesh->types[i - 1]);
+    if (is_sorted) return GRV_OK;
+    grv_status status = grvi_mesh_alloc_cells(&sorted, mesh->n_cells, mesh->offsets[mesh->n_cells]);
+    for (int list = 0; list < 4 && status == GRV_OK; list++) {
+        for (int64_t i = 0; i < mesh->n_cells; i++) {
+            const int64_t n = mesh->offsets[i + 1] - mesh->offsets[i];
+            if (grvi_surface_list(mesh->types[i]) != list) continue;
+            memcpy(sorted.connectivity + id, mesh->connectivity + mesh->offsets[i], (size_t)n * sizeof *sorted.connectivity);
+            sorted.types[place] = mesh->types[i];
+            id += n;
+            sorted.offsets[++place] = id;
+        }
+    }
+    if (status == GRV_OK) {
+        int64_t *const offsets = mesh->offsets, *const connectivity = mesh->connectivity;
+        uint8_t *const types = mesh->types;
+        mesh->offsets = sorted.offsets;
+        mesh->connectivity = sorted.connectivity;
+        mesh->types = sorted.types;
+        sorted.offsets = offsets;
+        sorted.connectivity = connectivity;
+        sorted.types = types;
+    }
+    grv_free(sorted.offsets);
+    grv_free(sorted.connectivity);
+    grv_free(sorted.types);
+    return status;
+}
+
 /* ---- polyhedra ---- */
 
 static int compare_ids(const void *a, const void *b)
@@ -200,5 +237,6 @@ grv_status grvi_legacy_finish_cells(grvi_legacy *r)
                   "%s: cell %lld has a point beyond the %lld there are, or broken faces", r->path, (long long)i, (long long)n_points);
         has_polyhedra |= is_polyhedron;
     }
+    if (mesh->kind == GRV_MESH_SURFACE) return sort_lists(mesh);
     return has_polyhedra ? split_faces(r) : GRV_OK;
 }

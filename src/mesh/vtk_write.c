@@ -156,22 +156,6 @@ static grv_status put_grid(vtk_writer *w)
     return GRV_OK;
 }
 
-/* Which of the four lists of PolyData a cell belongs to; -1: none */
-static int list_of(uint8_t type)
-{
-    switch (type) {
-    case GRV_CELL_VERTEX:
-    case GRV_CELL_POLY_VERTEX: return 0;
-    case GRV_CELL_LINE:
-    case GRV_CELL_POLY_LINE: return 1;
-    case GRV_CELL_TRIANGLE:
-    case GRV_CELL_POLYGON:
-    case GRV_CELL_QUAD: return 2;
-    case GRV_CELL_TRIANGLE_STRIP: return 3;
-    default: return -1;
-    }
-}
-
 static grv_status put_surface(vtk_writer *w)
 {
     static const char *const names[] = {"Verts", "Lines", "Polys", "Strips"};
@@ -179,7 +163,7 @@ static grv_status put_surface(vtk_writer *w)
     int64_t begins[5] = {0};
     int last = 0;
     for (int64_t i = 0; i < mesh->n_cells; i++) {
-        const int list = list_of(mesh->types[i]);
+        const int list = grvi_surface_list(mesh->types[i]);
         GRV_CHECK(list >= last, GRV_E_ARG, "%s: cell %lld of type %d: a .vtp file holds vertices, then lines, polygons and strips (.vtu takes any)", w->out.path, (long long)i,
                   mesh->types[i]);
         begins[list + 1]++;

@@ -60,7 +60,7 @@ void grvi_vtk_arrays_of(const grvi_vtk_document *document, int64_t piece, int64_
 /* Array of a piece by section and name (NULL: any); NULL if there is none. */
 const grvi_vtk_array *grvi_vtk_find(const grvi_vtk_document *document, grvi_vtk_section section, int64_t piece, const char *name);
 
-/* Does the array hold exactly n_values? Nothing is decoded; of text in ASCII only what is impossible is refused. */
+/* Does the array hold n_values, or more, which are not looked at then? Nothing is decoded; of text in ASCII only what is impossible is refused. */
 grv_status grvi_vtk_array_check(const grvi_vtk_document *document, const grvi_vtk_array *array, int64_t n_values) GRV_MUST_CHECK;
 /* How many values there are: by the header, or by counting words. */
 grv_status grvi_vtk_array_count(const grvi_vtk_document *document, const grvi_vtk_array *array, int64_t *n_values) GRV_MUST_CHECK;
