@@ -11,7 +11,7 @@
 #include "mesh/mesh_out.h"
 #include "store/block_codec.h"
 
-enum { OFFSET_WIDTH = 20, BLOCK_BYTES = 1 << 17, BLOCKS_PER_THREAD = 8, WORD_BYTES = 8 };
+enum { OFFSET_WIDTH = 24, BLOCK_BYTES = 1 << 17, BLOCKS_PER_THREAD = 8, WORD_BYTES = 8 };
 
 /* An array whose tag has been written. */
 typedef struct appended_array {
@@ -63,7 +63,7 @@ static const char *type_name(grv_store_type type)
 /* Tag of an array; n_tuples < 0: not stated. `data` are written later. */
 static grv_status put_array(vtk_writer *w, const char *name, const char *type, int n_components, int64_t n_tuples, const void *data, int64_t n_bytes, bool is_ours)
 {
-    static const char blanks[] = "                    ";
+    static const char blanks[] = "                        ";
     const bool is_text = strcmp(type, "String") == 0;
     if ((w->n_arrays & (w->n_arrays - 1)) == 0) {
         const grv_status status = GRVI_REALLOC(&w->arrays, w->n_arrays == 0 ? 1 : 2 * w->n_arrays);
@@ -75,9 +75,9 @@ static grv_status put_array(vtk_writer *w, const char *name, const char *type, i
     put(w, "\"");
     if (n_components != 1) grvi_out_printf(&w->out, " NumberOfComponents=\"%d\"", n_components);
     if (n_tuples >= 0) grvi_out_printf(&w->out, " NumberOfTuples=\"%lld\"", (long long)n_tuples);
-    put(w, " format=\"appended\" offset=\"");
+    put(w, " format=\"appended\" offset=");
     w->arrays[w->n_arrays++] = (appended_array){data, n_bytes, w->out.at, is_ours};
-    grvi_out_printf(&w->out, "%s\"/>\n", blanks);
+    grvi_out_printf(&w->out, "%s/>\n", blanks);
     return GRV_OK;
 }
 
@@ -308,7 +308,8 @@ static grv_status put_data(vtk_writer *w)
     for (int64_t i = 0; i < w->n_arrays; i++) {
         const appended_array *const a = &w->arrays[i];
         char offset[OFFSET_WIDTH + 1];
-        const int n = snprintf(offset, sizeof offset, "%lld", (long long)(w->out.at - begin));
+        /* what is not needed of the room stays blank behind the value: meshio takes no blanks inside */
+        const int n = snprintf(offset, sizeof offset, "\"%lld\"", (long long)(w->out.at - begin));
         grvi_out_patch(&w->out, a->place, offset, n);
         if (w->params->zlib_level > 0) {
             GRV_TRY(put_compressed(w, a));
