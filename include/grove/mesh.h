@@ -20,11 +20,11 @@ extern "C" {
 
 /** What the points of a mesh are joined to. */
 typedef enum grv_mesh_kind {
-    GRV_MESH_SURFACE,     /**< vertices, lines, polygons, strips, in that order (STL, OBJ, PolyData) */
-    GRV_MESH_CELLS,       /**< cells of any type in any order (UnstructuredGrid) */
-    GRV_MESH_IMAGE,       /**< a regular grid: origin, spacing, extent; no points and no list of cells */
+    GRV_MESH_SURFACE, /**< vertices, lines, polygons, strips, in that order (STL, OBJ, PolyData) */
+    GRV_MESH_CELLS,   /**< cells of any type in any order (UnstructuredGrid) */
+    GRV_MESH_IMAGE, /**< a regular grid: origin, spacing, extent; no points and no list of cells */
     GRV_MESH_RECTILINEAR, /**< coordinates along three axes, over an extent; no points and no list of cells */
-    GRV_MESH_STRUCTURED   /**< the points of a grid, x fastest, over an extent; no list of cells */
+    GRV_MESH_STRUCTURED /**< the points of a grid, x fastest, over an extent; no list of cells */
 } grv_mesh_kind;
 
 /** Types of cells: VTK's numbers. Others are kept as they are in the file. */
@@ -48,36 +48,44 @@ typedef enum grv_cell_type {
 
 /** A named array, row-major [n_tuples, n_components]. */
 typedef struct grv_mesh_array {
-    char *name;          /**< UTF-8; owned */
-    grv_store_type type; /**< an integer of 8 to 64 bits, GRV_STORE_F32 or GRV_STORE_F64; of strings GRV_STORE_U8 */
-    bool is_text;        /**< strings: data are n_tuples texts, each with a final NUL, one after the other; n_components is 1 */
-    int n_components;    /**< >= 1 */
-    int64_t n_tuples;    /**< points, cells, or any number of field data */
-    int64_t n_bytes;     /**< of data */
-    void *data;          /**< owned; in the machine's byte order */
+    char *name; /**< UTF-8; owned */
+    grv_store_type
+        type; /**< an integer of 8 to 64 bits, GRV_STORE_F32 or GRV_STORE_F64; of strings GRV_STORE_U8 */
+    bool
+        is_text; /**< strings: data are n_tuples texts, each with a final NUL, one after the other; n_components is 1 */
+    int n_components; /**< >= 1 */
+    int64_t n_tuples; /**< points, cells, or any number of field data */
+    int64_t n_bytes;  /**< of data */
+    void *data;       /**< owned; in the machine's byte order */
 } grv_mesh_array;
 
 /** A list of arrays; names may repeat, as they do in files. */
 typedef struct grv_mesh_arrays {
-    int64_t n;              /**< arrays in use */
-    grv_mesh_array *items;  /**< [n]; owned */
+    int64_t n;             /**< arrays in use */
+    grv_mesh_array *items; /**< [n]; owned */
 } grv_mesh_arrays;
 
 /** A mesh, all of its arrays in memory. Arrays that a kind does not have are NULL, their counts 0. */
 typedef struct grv_mesh {
-    grv_mesh_kind kind;         /**< which of the following are in use */
-    grv_mesh_array points;      /**< [n_points, 3], GRV_STORE_F32 or GRV_STORE_F64 as in the file (integers become GRV_STORE_F64); NaN is kept */
-    int64_t n_cells;            /**< listed cells (SURFACE, CELLS) */
-    int64_t *offsets;           /**< [n_cells + 1]; cell i has the points connectivity[offsets[i]] to connectivity[offsets[i + 1] - 1]; owned */
-    int64_t *connectivity;      /**< [offsets[n_cells]], each in [0, n_points); owned */
-    uint8_t *types;             /**< [n_cells], grv_cell_type; owned */
-    int64_t *face_offsets;      /**< [n_cells + 1], NULL without polyhedra; cell i has faces[face_offsets[i]] to faces[face_offsets[i + 1] - 1]; owned */
-    int64_t *faces;             /**< [face_offsets[n_cells]]; of a polyhedron: number of faces, then of each face number of points and points; owned */
-    int64_t extent[6];          /**< first and last point index along x, y, z (IMAGE, RECTILINEAR, STRUCTURED) */
+    grv_mesh_kind kind; /**< which of the following are in use */
+    grv_mesh_array
+        points; /**< [n_points, 3], GRV_STORE_F32 or GRV_STORE_F64 as in the file (integers become GRV_STORE_F64); NaN is kept */
+    int64_t n_cells; /**< listed cells (SURFACE, CELLS) */
+    int64_t *
+        offsets; /**< [n_cells + 1]; cell i has the points connectivity[offsets[i]] to connectivity[offsets[i + 1] - 1]; owned */
+    int64_t *connectivity; /**< [offsets[n_cells]], each in [0, n_points); owned */
+    uint8_t *types;        /**< [n_cells], grv_cell_type; owned */
+    int64_t *
+        face_offsets; /**< [n_cells + 1], NULL without polyhedra; cell i has faces[face_offsets[i]] to faces[face_offsets[i + 1] - 1]; owned */
+    int64_t *
+        faces; /**< [face_offsets[n_cells]]; of a polyhedron: number of faces, then of each face number of points and points; owned */
+    int64_t
+        extent[6]; /**< first and last point index along x, y, z (IMAGE, RECTILINEAR, STRUCTURED) */
     grv_mesh_array coordinates[3]; /**< along x, y, z, as in the file (RECTILINEAR) */
-    double origin[3];           /**< of the point with index 0, 0, 0 (IMAGE) */
-    double spacing[3];          /**< between points (IMAGE) */
-    double direction[9];        /**< row-major matrix from index axes to space (IMAGE); identity if the file says nothing */
+    double origin[3];              /**< of the point with index 0, 0, 0 (IMAGE) */
+    double spacing[3];             /**< between points (IMAGE) */
+    double direction
+        [9]; /**< row-major matrix from index axes to space (IMAGE); identity if the file says nothing */
     grv_mesh_arrays point_data; /**< arrays of a tuple per point */
     grv_mesh_arrays cell_data;  /**< arrays of a tuple per cell, listed or implied by the extent */
     grv_mesh_arrays field_data; /**< arrays of any length */
@@ -120,7 +128,8 @@ GRV_API grv_status grv_mesh_set_points(grv_mesh *mesh, grv_store_type type, int6
  * @param types  [n_cells], copied
  * @errors GRV_E_ARG, GRV_E_NOMEM */
 GRV_API grv_status grv_mesh_set_cells(grv_mesh *mesh, int64_t n_cells, const int64_t *offsets,
-                                      const int64_t *connectivity, const uint8_t *types) GRV_MUST_CHECK;
+                                      const int64_t *connectivity,
+                                      const uint8_t *types) GRV_MUST_CHECK;
 
 /** How a file is read. */
 typedef struct grv_mesh_read_params {

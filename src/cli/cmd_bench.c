@@ -90,10 +90,13 @@ static grv_status run(const grvc_session *session)
     } else if (strncmp(problem, "store:", 6) == 0) {
         GRV_CHECK(session->n_words == 2, GRV_E_ARG, "a folder for the data expected after '%.80s'", problem);
         GRV_TRY(grv_bench_store(problem, session->words[1], &result));
+    } else if (strncmp(problem, "mesh:", 5) == 0) {
+        GRV_CHECK(session->n_words == 2, GRV_E_ARG, "a folder for the file expected after '%.80s'", problem);
+        GRV_TRY(grv_bench_mesh(problem, session->words[1], &result));
     } else if (strncmp(problem, "batch:", 6) == 0) {
         GRV_TRY(grv_bench_batch(problem, &result));
     } else {
-        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, or batch:<problem> expected, '%.80s' found", problem);
+        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, mesh:<problem> FOLDER, or batch:<problem> expected, '%.80s' found", problem);
     }
     GRV_TRY(print_result(session, &result));
     GRV_CHECK(result.correct, GRV_E_NUMERIC, "the answer of %s is wrong", result.problem);
@@ -110,7 +113,8 @@ int grvc_bench(int argc, char **argv)
                                      "  flow:tgv128                    a time step of the flow solver\n"
                                      "  batch:call:100000              tasks without work on a worker per core; also batch:program:1000, batch:sleep:100\n"
                                      "  flow validate                  drag and Strouhal numbers against literature; minutes\n"
-                                     "  store:fields:zstd:1024:t2 DIR  reads and writes of a store of 1024 MiB that is made in DIR",
+                                     "  store:fields:zstd:1024:t2 DIR  reads and writes of a store of 1024 MiB that is made in DIR\n"
+                                     "  mesh:raw:zlib:100:t2 DIR       reads a VTU of 100^3 cells that is made in DIR",
                             .words_usage = "PROBLEM [FOLDER]",
                             .min_words = 1,
                             .max_words = 2};

@@ -8,20 +8,22 @@ enum { BAD = 0xff };
 
 #define ROW_BAD BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD
 static const uint8_t values[256] = {
-    ROW_BAD, ROW_BAD,
-    BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, 62, BAD, BAD, BAD, 63,
-    52, 53, 54, 55, 56, 57, 58, 59, 60, 61, BAD, BAD, BAD, BAD, BAD, BAD,
-    BAD, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-    15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, BAD, BAD, BAD, BAD, BAD,
-    BAD, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40,
-    41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, BAD, BAD, BAD, BAD, BAD,
-    ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD};
+    ROW_BAD, ROW_BAD, BAD, BAD, BAD, BAD, BAD, BAD,     BAD,     BAD,     BAD,     BAD,     BAD,
+    62,      BAD,     BAD, BAD, 63,  52,  53,  54,      55,      56,      57,      58,      59,
+    60,      61,      BAD, BAD, BAD, BAD, BAD, BAD,     BAD,     0,       1,       2,       3,
+    4,       5,       6,   7,   8,   9,   10,  11,      12,      13,      14,      15,      16,
+    17,      18,      19,  20,  21,  22,  23,  24,      25,      BAD,     BAD,     BAD,     BAD,
+    BAD,     BAD,     26,  27,  28,  29,  30,  31,      32,      33,      34,      35,      36,
+    37,      38,      39,  40,  41,  42,  43,  44,      45,      46,      47,      48,      49,
+    50,      51,      BAD, BAD, BAD, BAD, BAD, ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD, ROW_BAD,
+    ROW_BAD, ROW_BAD};
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* False if one of the four is not of the alphabet. */
 static inline bool decode_group(const uint8_t *text, uint32_t *bits)
 {
-    const uint32_t a = values[text[0]], b = values[text[1]], c = values[text[2]], d = values[text[3]];
+    const uint32_t a = values[text[0]], b = values[text[1]], c = values[text[2]],
+                   d = values[text[3]];
     *bits = a << 18 | b << 12 | c << 6 | d;
     return ((a | b | c | d) & 0x80) == 0;
 }
@@ -79,7 +81,10 @@ bool grvi_base64_range(const uint8_t *text, int64_t n_text, int64_t first, int64
     return true;
 }
 
-static bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 /* Next group, over white space; false at the end or at what is no group. */
 static bool next_group(grvi_base64_stream *s)
@@ -104,7 +109,8 @@ int64_t grvi_base64_read(grvi_base64_stream *s, int64_t n, uint8_t *out)
     while (done < n) {
         uint32_t bits = 0;
         /* the fast way while nothing is in it */
-        while (s->n_pending == 0 && n - done >= 3 && s->end - s->at >= 4 && decode_group(s->at, &bits)) {
+        while (s->n_pending == 0 && n - done >= 3 && s->end - s->at >= 4 &&
+               decode_group(s->at, &bits)) {
             put(bits, out + done);
             s->at += 4;
             done += 3;
@@ -121,7 +127,8 @@ int64_t grvi_base64_read(grvi_base64_stream *s, int64_t n, uint8_t *out)
 void grvi_base64_encode(const uint8_t *in, int64_t n, uint8_t *out)
 {
     for (; n > 0; n -= 3, in += 3, out += 4) {
-        const uint32_t bits = (uint32_t)in[0] << 16 | (n > 1 ? (uint32_t)in[1] << 8 : 0) | (n > 2 ? (uint32_t)in[2] : 0);
+        const uint32_t bits = (uint32_t)in[0] << 16 | (n > 1 ? (uint32_t)in[1] << 8 : 0) |
+                              (n > 2 ? (uint32_t)in[2] : 0);
         out[0] = (uint8_t)alphabet[bits >> 18];
         out[1] = (uint8_t)alphabet[bits >> 12 & 63];
         out[2] = n > 1 ? (uint8_t)alphabet[bits >> 6 & 63] : '=';

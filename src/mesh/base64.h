@@ -23,7 +23,10 @@ typedef struct grvi_base64_stream {
 int64_t grvi_base64_read(grvi_base64_stream *stream, int64_t n, uint8_t *out);
 
 /* Characters of n bytes, padding included. */
-static inline int64_t grvi_base64_length(int64_t n) { return (n + 2) / 3 * 4; }
+static inline int64_t grvi_base64_length(int64_t n)
+{
+    return (n + 2) / 3 * 4;
+}
 /* Encodes n bytes, the last group padded; out [grvi_base64_length(n)]. */
 void grvi_base64_encode(const uint8_t *in, int64_t n, uint8_t *out);
 

@@ -23,10 +23,10 @@ enum { STRIP = 1024 };
 /* n words to 64 bits; nothing overlaps */
 static void widen(const void *in, int64_t n, int64_t word_bytes, int is_signed, int64_t *out)
 {
-#define GRVI_WIDEN(type)                                                                           \
-    do {                                                                                           \
-        const type *const words = in;                                                              \
-        for (int64_t i = 0; i < n; i++) out[i] = (int64_t)words[i];                                \
+#define GRVI_WIDEN(type)                                            \
+    do {                                                            \
+        const type *const words = in;                               \
+        for (int64_t i = 0; i < n; i++) out[i] = (int64_t)words[i]; \
     } while (0)
     switch (is_signed ? -word_bytes : word_bytes) {
     case -1: GRVI_WIDEN(int8_t); break;

@@ -19,9 +19,11 @@ int64_t grvi_find_bad_end(const int64_t *ends, int64_t n, int64_t most)
 
 int64_t grvi_find_bad_id(int64_t *ids, int64_t n, int64_t n_points, int64_t base)
 {
-    uint64_t largest = 0; /* negative ones are large */
-    for (int64_t i = 0; i < n; i++) largest = (uint64_t)ids[i] > largest ? (uint64_t)ids[i] : largest;
-    if (n == 0 || largest < (uint64_t)n_points) {
+    /* the upper bit of an id that is negative, or of what is left to the last point for one that is too large */
+    uint64_t bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= (uint64_t)ids[i] | ((uint64_t)n_points - 1 - (uint64_t)ids[i]);
+    if (bad >> 63 == 0) {
         if (base != 0)
             for (int64_t i = 0; i < n; i++) ids[i] += base;
         return -1;

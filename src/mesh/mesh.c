@@ -6,7 +6,8 @@
 #include "grove/core.h"
 #include "mesh/mesh_impl.h"
 
-static const int64_t max_extent = (int64_t)1 << 40; /* points along an axis; keeps sums of indices in range */
+static const int64_t max_extent = (int64_t)1
+                                  << 40; /* points along an axis; keeps sums of indices in range */
 
 int64_t grvi_mesh_item_bytes(grv_store_type type)
 {
@@ -34,19 +35,20 @@ void grvi_mesh_array_fini(grv_mesh_array *array)
     *array = (grv_mesh_array){0};
 }
 
-grv_status grvi_mesh_array_init(const char *name, int64_t n_name, grv_store_type type, int n_components,
-                                int64_t n_tuples, grv_mesh_array *array)
+grv_status grvi_mesh_array_init(const char *name, int64_t n_name, grv_store_type type,
+                                int n_components, int64_t n_tuples, grv_mesh_array *array)
 {
     grv_status status = GRV_OK;
     int64_t n_values = 0;
     const int64_t item_bytes = grvi_mesh_item_bytes(type);
     *array = (grv_mesh_array){.type = type, .n_components = n_components, .n_tuples = n_tuples};
-    GRV_CHECK(item_bytes > 0, GRV_E_ARG, "array '%.*s': meshes have no type %s", (int)grvi_min_i64(n_name, 80), name,
-              grv_store_type_name(type));
-    GRV_CHECK(n_components >= 1 && n_tuples >= 0 && grvi_mul_i64(n_tuples, n_components, &n_values) &&
+    GRV_CHECK(item_bytes > 0, GRV_E_ARG, "array '%.*s': meshes have no type %s",
+              (int)grvi_min_i64(n_name, 80), name, grv_store_type_name(type));
+    GRV_CHECK(n_components >= 1 && n_tuples >= 0 &&
+                  grvi_mul_i64(n_tuples, n_components, &n_values) &&
                   grvi_mul_i64(n_values, item_bytes, &array->n_bytes),
-              GRV_E_ARG, "array '%.*s': %lld tuples of %d components", (int)grvi_min_i64(n_name, 80), name,
-              (long long)n_tuples, n_components);
+              GRV_E_ARG, "array '%.*s': %lld tuples of %d components",
+              (int)grvi_min_i64(n_name, 80), name, (long long)n_tuples, n_components);
     GRV_TRY_GOTO(GRVI_ALLOC(&array->name, n_name + 1));
     memcpy(array->name, name, (size_t)n_name);
     array->name[n_name] = '\0';
@@ -64,11 +66,13 @@ static grv_status grow(grv_mesh_arrays *list)
     return GRVI_REALLOC(&list->items, list->n == 0 ? 1 : 2 * list->n);
 }
 
-grv_status grvi_mesh_arrays_add(grv_mesh_arrays *list, const char *name, int64_t n_name, grv_store_type type,
-                                int n_components, int64_t n_tuples, grv_mesh_array **added)
+grv_status grvi_mesh_arrays_add(grv_mesh_arrays *list, const char *name, int64_t n_name,
+                                grv_store_type type, int n_components, int64_t n_tuples,
+                                grv_mesh_array **added)
 {
     GRV_TRY(grow(list));
-    GRV_TRY(grvi_mesh_array_init(name, n_name, type, n_components, n_tuples, &list->items[list->n]));
+    GRV_TRY(
+        grvi_mesh_array_init(name, n_name, type, n_components, n_tuples, &list->items[list->n]));
     *added = &list->items[list->n++];
     return GRV_OK;
 }
@@ -80,24 +84,30 @@ static void arrays_fini(grv_mesh_arrays *list)
     *list = (grv_mesh_arrays){0};
 }
 
-grv_status grv_mesh_add_array(grv_mesh_arrays *list, const char *name, grv_store_type type, int n_components,
-                              int64_t n_tuples, const void *data, grv_mesh_array **added)
+grv_status grv_mesh_add_array(grv_mesh_arrays *list, const char *name, grv_store_type type,
+                              int n_components, int64_t n_tuples, const void *data,
+                              grv_mesh_array **added)
 {
     grv_mesh_array *array = NULL;
-    GRV_TRY(grvi_mesh_arrays_add(list, name, (int64_t)strlen(name), type, n_components, n_tuples, &array));
-    if (data != NULL) memcpy(array->data, data, (size_t)array->n_bytes);
-    else memset(array->data, 0, (size_t)array->n_bytes);
+    GRV_TRY(grvi_mesh_arrays_add(list, name, (int64_t)strlen(name), type, n_components, n_tuples,
+                                 &array));
+    if (data != NULL)
+        memcpy(array->data, data, (size_t)array->n_bytes);
+    else
+        memset(array->data, 0, (size_t)array->n_bytes);
     if (added != NULL) *added = array;
     return GRV_OK;
 }
 
-grv_status grv_mesh_add_texts(grv_mesh_arrays *list, const char *name, int64_t n, const char *texts, int64_t n_bytes)
+grv_status grv_mesh_add_texts(grv_mesh_arrays *list, const char *name, int64_t n, const char *texts,
+                              int64_t n_bytes)
 {
     grv_mesh_array *array = NULL;
     int64_t n_ends = 0;
     for (int64_t i = 0; i < n_bytes; i++) n_ends += texts[i] == '\0';
     GRV_CHECK(n_ends == n && (n_bytes == 0 || texts[n_bytes - 1] == '\0'), GRV_E_ARG,
-              "array '%.80s': %lld texts with a final NUL expected, %lld found", name, (long long)n, (long long)n_ends);
+              "array '%.80s': %lld texts with a final NUL expected, %lld found", name, (long long)n,
+              (long long)n_ends);
     GRV_TRY(grv_mesh_add_array(list, name, GRV_STORE_U8, 1, n_bytes, texts, &array));
     array->is_text = true;
     array->n_tuples = n;
@@ -206,12 +216,13 @@ int64_t grv_mesh_n_cells(const grv_mesh *mesh)
     return grvi_mesh_extent_counts(mesh->extent, &n_points, &n_cells) ? n_cells : 0;
 }
 
-grv_status grv_mesh_set_points(grv_mesh *mesh, grv_store_type type, int64_t n_points, const void *points)
+grv_status grv_mesh_set_points(grv_mesh *mesh, grv_store_type type, int64_t n_points,
+                               const void *points)
 {
     static const char name[] = "Points";
     grv_mesh_array array;
-    GRV_CHECK(type == GRV_STORE_F32 || type == GRV_STORE_F64, GRV_E_ARG, "points are float32 or float64, not %s",
-              grv_store_type_name(type));
+    GRV_CHECK(type == GRV_STORE_F32 || type == GRV_STORE_F64, GRV_E_ARG,
+              "points are float32 or float64, not %s", grv_store_type_name(type));
     GRV_TRY(grvi_mesh_array_init(name, sizeof name - 1, type, 3, n_points, &array));
     memcpy(array.data, points, (size_t)array.n_bytes);
     grvi_mesh_array_fini(&mesh->points);
@@ -233,20 +244,22 @@ grv_status grvi_mesh_alloc_cells(grv_mesh *mesh, int64_t n_cells, int64_t n_conn
 static grv_status check_cells(const grv_mesh *mesh, int64_t n_cells, const int64_t *offsets,
                               const int64_t *connectivity)
 {
-    GRV_CHECK(!has_extent(mesh), GRV_E_ARG, "cells of an image or structured grid are those of its extent");
-    GRV_CHECK(n_cells >= 0 && offsets[0] == 0, GRV_E_ARG, "offsets must start at 0, %lld found", (long long)offsets[0]);
+    GRV_CHECK(!has_extent(mesh), GRV_E_ARG,
+              "cells of an image or structured grid are those of its extent");
+    GRV_CHECK(n_cells >= 0 && offsets[0] == 0, GRV_E_ARG, "offsets must start at 0, %lld found",
+              (long long)offsets[0]);
     for (int64_t i = 0; i < n_cells; i++)
-        GRV_CHECK(offsets[i + 1] >= offsets[i], GRV_E_ARG, "offsets of cell %lld: %lld after %lld", (long long)i,
-                  (long long)offsets[i + 1], (long long)offsets[i]);
+        GRV_CHECK(offsets[i + 1] >= offsets[i], GRV_E_ARG, "offsets of cell %lld: %lld after %lld",
+                  (long long)i, (long long)offsets[i + 1], (long long)offsets[i]);
     for (int64_t i = 0; i < offsets[n_cells]; i++)
         GRV_CHECK(connectivity[i] >= 0 && connectivity[i] < mesh->points.n_tuples, GRV_E_ARG,
-                  "connectivity[%lld] is %lld, there are %lld points", (long long)i, (long long)connectivity[i],
-                  (long long)mesh->points.n_tuples);
+                  "connectivity[%lld] is %lld, there are %lld points", (long long)i,
+                  (long long)connectivity[i], (long long)mesh->points.n_tuples);
     return GRV_OK;
 }
 
-grv_status grv_mesh_set_cells(grv_mesh *mesh, int64_t n_cells, const int64_t *offsets, const int64_t *connectivity,
-                              const uint8_t *types)
+grv_status grv_mesh_set_cells(grv_mesh *mesh, int64_t n_cells, const int64_t *offsets,
+                              const int64_t *connectivity, const uint8_t *types)
 {
     GRV_TRY(check_cells(mesh, n_cells, offsets, connectivity));
     grv_mesh fresh = {0}, old = *mesh;
@@ -260,8 +273,11 @@ grv_status grv_mesh_set_cells(grv_mesh *mesh, int64_t n_cells, const int64_t *of
         mesh->connectivity = fresh.connectivity;
         mesh->types = fresh.types;
         mesh->face_offsets = mesh->faces = NULL;
-        fresh = (grv_mesh){.offsets = old.offsets, .connectivity = old.connectivity, .types = old.types,
-                           .face_offsets = old.face_offsets, .faces = old.faces};
+        fresh = (grv_mesh){.offsets = old.offsets,
+                           .connectivity = old.connectivity,
+                           .types = old.types,
+                           .face_offsets = old.face_offsets,
+                           .faces = old.faces};
     }
     grv_free(fresh.offsets);
     grv_free(fresh.connectivity);

@@ -16,7 +16,8 @@
 #include "mesh/mesh_impl.h"
 #include "store/block_codec.h"
 
-static const int64_t large_bytes = (int64_t)1 << 18; /* from here on reading beats faulting a map in */
+static const int64_t large_bytes = (int64_t)1
+                                   << 18; /* from here on reading beats faulting a map in */
 
 /* ---- opening ---- */
 
@@ -24,8 +25,10 @@ static grv_status map_file(grvi_mesh_file *file)
 {
     struct stat info;
     file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    GRV_CHECK(file->fd >= 0, errno == ENOENT ? GRV_E_NOT_FOUND : GRV_E_IO, "open %s: %s", file->path, strerror(errno));
-    GRV_CHECK(fstat(file->fd, &info) == 0 && S_ISREG(info.st_mode), GRV_E_IO, "%s is not a regular file", file->path);
+    GRV_CHECK(file->fd >= 0, errno == ENOENT ? GRV_E_NOT_FOUND : GRV_E_IO, "open %s: %s",
+              file->path, strerror(errno));
+    GRV_CHECK(fstat(file->fd, &info) == 0 && S_ISREG(info.st_mode), GRV_E_IO,
+              "%s is not a regular file", file->path);
     file->n_bytes = info.st_size;
     file->data = (const uint8_t *)"";
     if (file->n_bytes == 0) return GRV_OK;
@@ -82,8 +85,9 @@ grv_status grvi_mesh_file_get(const grvi_mesh_file *file, int64_t offset, int64_
         return GRV_OK;
     }
     for (int64_t done = 0; done < n;) {
-        const ssize_t k = pread(file->fd, (char *)out + done, (size_t)grvi_min_i64(n - done, (int64_t)1 << 30),
-                                (off_t)(offset + done));
+        const ssize_t k =
+            pread(file->fd, (char *)out + done, (size_t)grvi_min_i64(n - done, (int64_t)1 << 30),
+                  (off_t)(offset + done));
         if (k < 0 && errno == EINTR) continue;
         GRV_CHECK(k > 0, GRV_E_IO, "read %s, byte %lld: %s", file->path, (long long)(offset + done),
                   k < 0 ? strerror(errno) : "the file has become shorter");
@@ -115,19 +119,30 @@ static grv_status find_reader(const grvi_mesh_file *file, grvi_mesh_reader **rea
     const size_t n_head = (size_t)grvi_min_i64(file->n_bytes, HEAD_BYTES);
     static const char legacy[] = "# vtk DataFile", xml[] = "<VTKFile";
     *reader = NULL;
-    if (n_head >= sizeof legacy - 1 && strncasecmp((const char *)file->data, legacy, sizeof legacy - 1) == 0)
+    if (n_head >= sizeof legacy - 1 &&
+        strncasecmp((const char *)file->data, legacy, sizeof legacy - 1) == 0)
         *reader = grvi_vtk_legacy_read;
-    else if (memmem(file->data, n_head, xml, sizeof xml - 1) != NULL) *reader = grvi_vtk_xml_read;
-    else if (has_ending(file->path, ".obj")) *reader = grvi_obj_read;
-    else if (has_ending(file->path, ".stl")) *reader = grvi_stl_read;
+    else if (memmem(file->data, n_head, xml, sizeof xml - 1) != NULL)
+        *reader = grvi_vtk_xml_read;
+    else if (has_ending(file->path, ".obj"))
+        *reader = grvi_obj_read;
+    else if (has_ending(file->path, ".stl"))
+        *reader = grvi_stl_read;
     if (*reader != NULL) return GRV_OK;
-    GRV_CHECK(!begins_with(file, "PK\3\4", 4), GRV_E_UNSUPPORTED, "%s is a zip archive: unpack it first", file->path);
-    GRV_CHECK(!begins_with(file, "\x89HDF", 4), GRV_E_UNSUPPORTED, "%s is an HDF5 file (VTKHDF): not read", file->path);
-    GRV_FAIL(GRV_E_UNSUPPORTED, "%s: a mesh expected: .stl, .obj, or a VTK file (\"<VTKFile\" or \"# vtk DataFile\" at its start)",
+    GRV_CHECK(!begins_with(file, "PK\3\4", 4), GRV_E_UNSUPPORTED,
+              "%s is a zip archive: unpack it first", file->path);
+    GRV_CHECK(!begins_with(file, "\x89HDF", 4), GRV_E_UNSUPPORTED,
+              "%s is an HDF5 file (VTKHDF): not read", file->path);
+    GRV_FAIL(GRV_E_UNSUPPORTED,
+             "%s: a mesh expected: .stl, .obj, or a VTK file (\"<VTKFile\" or \"# vtk DataFile\" "
+             "at its start)",
              file->path);
 }
 
-grv_mesh_read_params grv_mesh_read_params_default(void) { return (grv_mesh_read_params){.n_threads = 1}; }
+grv_mesh_read_params grv_mesh_read_params_default(void)
+{
+    return (grv_mesh_read_params){.n_threads = 1};
+}
 
 grv_status grv_mesh_read(const char *path, const grv_mesh_read_params *params, grv_mesh **mesh)
 {
@@ -159,17 +174,19 @@ static grv_status check_list(const grv_mesh_arrays *list, const char *what, int6
 {
     for (int64_t i = 0; i < list->n; i++) {
         const grv_mesh_array *const a = &list->items[i];
-        GRV_CHECK(n < 0 || (a->n_tuples == n && !a->is_text), GRV_E_SHAPE, "%s data '%s': %lld tuples expected, %lld found", what, a->name,
-                  (long long)n, (long long)a->n_tuples);
-        GRV_CHECK(a->is_text || (grvi_mesh_item_bytes(a->type) > 0 && a->n_components > 0 &&
-                                 a->n_bytes == a->n_tuples * a->n_components * grvi_mesh_item_bytes(a->type)),
+        GRV_CHECK(n < 0 || (a->n_tuples == n && !a->is_text), GRV_E_SHAPE,
+                  "%s data '%s': %lld tuples expected, %lld found", what, a->name, (long long)n,
+                  (long long)a->n_tuples);
+        GRV_CHECK(a->is_text ||
+                      (grvi_mesh_item_bytes(a->type) > 0 && a->n_components > 0 &&
+                       a->n_bytes == a->n_tuples * a->n_components * grvi_mesh_item_bytes(a->type)),
                   GRV_E_SHAPE, "%s data '%s': type, counts and bytes do not agree", what, a->name);
     }
     return GRV_OK;
 }
 
-static grv_status find_writer(const grv_mesh *mesh, const grv_mesh_write_params *params, const char *path,
-                              grvi_mesh_writer **writer)
+static grv_status find_writer(const grv_mesh *mesh, const grv_mesh_write_params *params,
+                              const char *path, grvi_mesh_writer **writer)
 {
     static const struct {
         const char *ending;
@@ -181,17 +198,20 @@ static grv_status find_writer(const grv_mesh *mesh, const grv_mesh_write_params 
                    {".vti", grvi_vtk_xml_write, 1U << GRV_MESH_IMAGE}};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (!ends_with(path, formats[i].ending)) continue;
-        GRV_CHECK((formats[i].kinds >> mesh->kind & 1) != 0, GRV_E_ARG, "%s: a %s file does not hold this kind of mesh", path,
-                  formats[i].ending);
+        GRV_CHECK((formats[i].kinds >> mesh->kind & 1) != 0, GRV_E_ARG,
+                  "%s: a %s file does not hold this kind of mesh", path, formats[i].ending);
         GRV_CHECK(params->encoding != (i == 0 ? GRV_MESH_BASE64 : GRV_MESH_ASCII), GRV_E_ARG,
-                  "%s: %s", path, i == 0 ? "STL is written as binary or text" : "VTK files are written as binary or base64");
+                  "%s: %s", path,
+                  i == 0 ? "STL is written as binary or text"
+                         : "VTK files are written as binary or base64");
         *writer = formats[i].writer;
         return GRV_OK;
     }
     GRV_FAIL(GRV_E_ARG, "%s: a name ending in .stl, .vtp, .vtu or .vti expected", path);
 }
 
-grv_status grv_mesh_write(const grv_mesh *mesh, const char *path, const grv_mesh_write_params *params)
+grv_status grv_mesh_write(const grv_mesh *mesh, const char *path,
+                          const grv_mesh_write_params *params)
 {
     grv_status status = GRV_OK;
     const grv_mesh_write_params defaults = grv_mesh_write_params_default();
@@ -199,8 +219,9 @@ grv_status grv_mesh_write(const grv_mesh *mesh, const char *path, const grv_mesh
     grvi_text aside = {0};
     int fd = -1;
     if (params == NULL) params = &defaults;
-    GRV_CHECK(params->n_threads >= 1 && params->zlib_level >= 0 && params->zlib_level <= 9, GRV_E_ARG,
-              "n_threads >= 1 and zlib_level 0 to 9 expected, got %d and %d", params->n_threads, params->zlib_level);
+    GRV_CHECK(params->n_threads >= 1 && params->zlib_level >= 0 && params->zlib_level <= 9,
+              GRV_E_ARG, "n_threads >= 1 and zlib_level 0 to 9 expected, got %d and %d",
+              params->n_threads, params->zlib_level);
     GRV_TRY(find_writer(mesh, params, path, &writer));
     GRV_TRY(check_list(&mesh->point_data, "point", grv_mesh_n_points(mesh)));
     GRV_TRY(check_list(&mesh->cell_data, "cell", grv_mesh_n_cells(mesh)));
@@ -211,7 +232,8 @@ grv_status grv_mesh_write(const grv_mesh *mesh, const char *path, const grv_mesh
     GRV_CHECK_GOTO(fd >= 0, GRV_E_IO, "create %s: %s", aside.data, strerror(errno));
     status = writer(mesh, params, fd, path);
     if (close(fd) != 0 && status == GRV_OK)
-        status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "close %s: %s", path, strerror(errno));
+        status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "close %s: %s", path,
+                           strerror(errno));
     if (status == GRV_OK) status = grvi_fs_rename(aside.data, path);
     if (status != GRV_OK) (void)unlink(aside.data);
 done:

@@ -27,7 +27,8 @@ void grvi_out_fini(grvi_out *out)
 static void write_at(grvi_out *out, int64_t at, const uint8_t *data, int64_t n)
 {
     while (n > 0 && out->saved_errno == 0) {
-        const ssize_t k = pwrite(out->fd, data, (size_t)grvi_min_i64(n, (int64_t)1 << 30), (off_t)at);
+        const ssize_t k =
+            pwrite(out->fd, data, (size_t)grvi_min_i64(n, (int64_t)1 << 30), (off_t)at);
         if (k < 0 && errno != EINTR) out->saved_errno = errno;
         if (k == 0) out->saved_errno = EIO;
         if (k <= 0) continue;
@@ -110,6 +111,7 @@ void grvi_out_patch(grvi_out *out, int64_t at, const void *data, int64_t n)
 grv_status grvi_out_flush(grvi_out *out)
 {
     flush(out);
-    GRV_CHECK(out->saved_errno == 0, GRV_E_IO, "write %s: %s", out->path, strerror(out->saved_errno));
+    GRV_CHECK(out->saved_errno == 0, GRV_E_IO, "write %s: %s", out->path,
+              strerror(out->saved_errno));
     return GRV_OK;
 }

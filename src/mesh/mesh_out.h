@@ -9,8 +9,8 @@ typedef struct grvi_out {
     const char *path;
     uint8_t *buffer; /* owned */
     int64_t n_buffered;
-    int64_t at;       /* bytes of the file, those buffered included */
-    int saved_errno;  /* of the first failure; 0: none */
+    int64_t at;         /* bytes of the file, those buffered included */
+    int saved_errno;    /* of the first failure; 0: none */
     uint8_t pending[3]; /* of base64: not encoded yet */
     int n_pending;
 } grvi_out;

@@ -19,7 +19,9 @@ static int64_t place_of(const grvi_names *names, const char *name, int64_t n)
     int64_t place = (int64_t)(hash_of(name, n) & (uint64_t)(names->n_table - 1));
     for (;; place = (place + 1) & (names->n_table - 1)) {
         const int32_t number = names->table[place];
-        if (number < 0 || (names->lengths[number] == n && memcmp(names->at[number], name, (size_t)n) == 0)) return place;
+        if (number < 0 ||
+            (names->lengths[number] == n && memcmp(names->at[number], name, (size_t)n) == 0))
+            return place;
     }
 }
 
@@ -44,7 +46,8 @@ static grv_status rebuild(grvi_names *names)
     GRV_TRY(GRVI_ALLOC(&names->table, n_table));
     memset(names->table, 0xff, (size_t)n_table * sizeof *names->table);
     names->n_table = n_table;
-    for (int64_t i = 0; i < names->n; i++) names->table[place_of(names, names->at[i], names->lengths[i])] = (int32_t)i;
+    for (int64_t i = 0; i < names->n; i++)
+        names->table[place_of(names, names->at[i], names->lengths[i])] = (int32_t)i;
     return GRV_OK;
 }
 
@@ -73,11 +76,14 @@ grv_status grvi_names_to_texts(const grvi_names *names, const char *array_name, 
     for (int64_t i = 0; i < names->n; i++) {
         /* a NUL would end the name early */
         const char *const nul = memchr(names->at[i], '\0', (size_t)names->lengths[i]);
-        grvi_text_append_n(&all, names->at[i], nul == NULL ? names->lengths[i] : nul - names->at[i]);
+        grvi_text_append_n(&all, names->at[i],
+                           nul == NULL ? names->lengths[i] : nul - names->at[i]);
         grvi_text_append_n(&all, "", 1);
     }
     grv_status status = grvi_text_status(&all);
-    if (status == GRV_OK) status = grv_mesh_add_texts(&mesh->field_data, array_name, names->n, grvi_text_get(&all), all.n);
+    if (status == GRV_OK)
+        status =
+            grv_mesh_add_texts(&mesh->field_data, array_name, names->n, grvi_text_get(&all), all.n);
     grvi_text_fini(&all);
     return status;
 }

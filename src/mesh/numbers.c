@@ -18,14 +18,17 @@ static const double powers[MAX_EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4, 
                                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 /* What stands at a place. */
 typedef struct decimal {
     const char *end;   /* behind it */
     uint64_t mantissa; /* without its point */
-    int n_digits;      /* of the mantissa, leading zeros not counted; beyond MAX_DIGITS the mantissa is not complete */
-    int64_t exponent;  /* of ten */
+    int n_digits; /* of the mantissa, leading zeros not counted; beyond MAX_DIGITS the mantissa is not complete */
+    int64_t exponent; /* of ten */
     bool negative;
 } decimal;
 
@@ -124,7 +127,10 @@ bool grvi_parse_double(const char **at, const char *end, double *value)
     return true;
 }
 
-static bool is_fraction(const char *at, const char *end) { return at < end && strchr(".,eEdD", *at) != NULL && *at != '\0'; }
+static bool is_fraction(const char *at, const char *end)
+{
+    return at < end && strchr(".,eEdD", *at) != NULL && *at != '\0';
+}
 
 bool grvi_parse_u64(const char **at, const char *end, uint64_t *value)
 {
@@ -132,7 +138,9 @@ bool grvi_parse_u64(const char **at, const char *end, uint64_t *value)
     const char *const first = p;
     uint64_t v = 0;
     for (; p < end && is_digit(*p); p++) {
-        if (__builtin_mul_overflow(v, (uint64_t)10, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v)) return false;
+        if (__builtin_mul_overflow(v, (uint64_t)10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+            return false;
     }
     if (p == first || is_fraction(p, end)) return false;
     *value = v;
@@ -157,13 +165,25 @@ bool grvi_parse_i64(const char **at, const char *end, int64_t *value)
 static bool store_integer(grv_store_type type, int64_t value, void *out, int64_t i)
 {
     switch (type) {
-    case GRV_STORE_I8: ((int8_t *)out)[i] = (int8_t)value; return value >= INT8_MIN && value <= INT8_MAX;
+    case GRV_STORE_I8:
+        ((int8_t *)out)[i] = (int8_t)value;
+        return value >= INT8_MIN && value <= INT8_MAX;
     /* VTK's strings are signed numbers */
-    case GRV_STORE_U8: ((uint8_t *)out)[i] = (uint8_t)value; return value >= INT8_MIN && value <= UINT8_MAX;
-    case GRV_STORE_I16: ((int16_t *)out)[i] = (int16_t)value; return value >= INT16_MIN && value <= INT16_MAX;
-    case GRV_STORE_U16: ((uint16_t *)out)[i] = (uint16_t)value; return value >= 0 && value <= UINT16_MAX;
-    case GRV_STORE_I32: ((int32_t *)out)[i] = (int32_t)value; return value >= INT32_MIN && value <= INT32_MAX;
-    case GRV_STORE_U32: ((uint32_t *)out)[i] = (uint32_t)value; return value >= 0 && value <= UINT32_MAX;
+    case GRV_STORE_U8:
+        ((uint8_t *)out)[i] = (uint8_t)value;
+        return value >= INT8_MIN && value <= UINT8_MAX;
+    case GRV_STORE_I16:
+        ((int16_t *)out)[i] = (int16_t)value;
+        return value >= INT16_MIN && value <= INT16_MAX;
+    case GRV_STORE_U16:
+        ((uint16_t *)out)[i] = (uint16_t)value;
+        return value >= 0 && value <= UINT16_MAX;
+    case GRV_STORE_I32:
+        ((int32_t *)out)[i] = (int32_t)value;
+        return value >= INT32_MIN && value <= INT32_MAX;
+    case GRV_STORE_U32:
+        ((uint32_t *)out)[i] = (uint32_t)value;
+        return value >= 0 && value <= UINT32_MAX;
     default: ((int64_t *)out)[i] = value; return true;
     }
 }
@@ -176,7 +196,9 @@ bool grvi_parse_value(grv_store_type type, const char **at, const char *end, voi
     if (type != GRV_STORE_F32 && type != GRV_STORE_F64)
         return grvi_parse_i64(at, end, &integer) && store_integer(type, integer, out, i);
     if (!grvi_parse_double(at, end, &real)) return false;
-    if (type == GRV_STORE_F32) ((float *)out)[i] = (float)real;
-    else ((double *)out)[i] = real;
+    if (type == GRV_STORE_F32)
+        ((float *)out)[i] = (float)real;
+    else
+        ((double *)out)[i] = real;
     return true;
 }

@@ -22,7 +22,10 @@ typedef struct obj_text {
     int32_t *part_of, *material_of;
 } obj_text;
 
-static long long byte_of(const obj_text *t, const char *at) { return (long long)(at - t->begin); }
+static long long byte_of(const obj_text *t, const char *at)
+{
+    return (long long)(at - t->begin);
+}
 
 /* ---- lines ---- */
 
@@ -33,12 +36,15 @@ static grv_status read_vertex(obj_text *t, const char *at, const char *end)
     int n = 0;
     for (at = grvi_skip_blanks(at, end); at < end && n < 6; at = grvi_skip_blanks(at, end)) {
         const char *const word = at;
-        GRV_CHECK(grvi_parse_double(&at, end, &values[n]) && (at == end || grvi_is_blank(*at)), GRV_E_FORMAT,
-                  "%s: a number expected, '%.*s' found at byte %lld", t->path, (int)grvi_min_i64(end - word, 16), word, byte_of(t, word));
+        GRV_CHECK(grvi_parse_double(&at, end, &values[n]) && (at == end || grvi_is_blank(*at)),
+                  GRV_E_FORMAT, "%s: a number expected, '%.*s' found at byte %lld", t->path,
+                  (int)grvi_min_i64(end - word, 16), word, byte_of(t, word));
         n++;
     }
-    GRV_CHECK(n >= 3, GRV_E_FORMAT, "%s: a vertex of %d numbers at byte %lld", t->path, n, byte_of(t, at));
-    if (t->mesh != NULL) memcpy((double *)t->mesh->points.data + 3 * t->n_points, values, 3 * sizeof *values);
+    GRV_CHECK(n >= 3, GRV_E_FORMAT, "%s: a vertex of %d numbers at byte %lld", t->path, n,
+              byte_of(t, at));
+    if (t->mesh != NULL)
+        memcpy((double *)t->mesh->points.data + 3 * t->n_points, values, 3 * sizeof *values);
     if (t->colours != NULL) memcpy(t->colours + 3 * t->n_points, values + 3, 3 * sizeof *values);
     t->n_coloured += n == 6;
     t->n_points++;
@@ -49,9 +55,11 @@ static grv_status read_vertex(obj_text *t, const char *at, const char *end)
 static grv_status read_corner(const obj_text *t, const char **at, const char *end, int64_t *point)
 {
     const char *const word = *at;
-    GRV_CHECK(grvi_parse_i64(at, end, point) && (*at == end || grvi_is_blank(**at) || **at == '/'), GRV_E_FORMAT,
-              "%s: the number of a vertex expected, '%.*s' found at byte %lld", t->path, (int)grvi_min_i64(end - word, 16), word, byte_of(t, word));
-    GRV_CHECK(*point != 0 && *point >= -t->n_points, GRV_E_FORMAT, "%s: vertex %lld at byte %lld, where %lld vertices precede", t->path,
+    GRV_CHECK(grvi_parse_i64(at, end, point) && (*at == end || grvi_is_blank(**at) || **at == '/'),
+              GRV_E_FORMAT, "%s: the number of a vertex expected, '%.*s' found at byte %lld",
+              t->path, (int)grvi_min_i64(end - word, 16), word, byte_of(t, word));
+    GRV_CHECK(*point != 0 && *point >= -t->n_points, GRV_E_FORMAT,
+              "%s: vertex %lld at byte %lld, where %lld vertices precede", t->path,
               (long long)*point, byte_of(t, word), (long long)t->n_points);
     *point += *point > 0 ? -1 : t->n_points;
     while (*at < end && !grvi_is_blank(**at)) (*at)++;
@@ -65,7 +73,8 @@ static grv_status read_face(obj_text *t, const char *at, const char *end)
         int64_t point = 0;
         GRV_TRY(read_corner(t, &at, end, &point));
         /* corners of a face that is passed over are written over by the next */
-        if (t->mesh != NULL && t->n_corners + n < t->mesh->offsets[0]) t->mesh->connectivity[t->n_corners + n] = point;
+        if (t->mesh != NULL && t->n_corners + n < t->mesh->offsets[0])
+            t->mesh->connectivity[t->n_corners + n] = point;
         n++;
     }
     if (n < 3) return GRV_OK;
@@ -99,7 +108,8 @@ static grv_status read_line(obj_text *t, const char *at, const char *end)
     while (at < end && !grvi_is_blank(*at)) at++;
     if (word_is(word, at, "v")) return read_vertex(t, at, end);
     if (word_is(word, at, "f") || word_is(word, at, "fo")) return read_face(t, at, end);
-    if (word_is(word, at, "g") || word_is(word, at, "o")) return read_name(&t->parts, at, end, &t->part);
+    if (word_is(word, at, "g") || word_is(word, at, "o"))
+        return read_name(&t->parts, at, end, &t->part);
     if (word_is(word, at, "usemtl")) return read_name(&t->materials, at, end, &t->material);
     return GRV_OK; /* comments, vt, vn, s, mtllib, ... */
 }
@@ -119,7 +129,8 @@ static grv_status read_lines(obj_text *t)
 
 /* ---- mesh ---- */
 
-static grv_status add_numbers(grv_mesh *mesh, const char *name, const char *names_name, const grvi_names *names, int64_t n_faces, int32_t **numbers)
+static grv_status add_numbers(grv_mesh *mesh, const char *name, const char *names_name,
+                              const grvi_names *names, int64_t n_faces, int32_t **numbers)
 {
     grv_mesh_array *array = NULL;
     if (names->n <= 1) return GRV_OK; /* all faces are of the one without a name */
@@ -133,7 +144,8 @@ static grv_status check_corners(const obj_text *t)
     const grv_mesh *const mesh = t->mesh;
     for (int64_t i = 0; i < t->n_faces; i++) {
         for (int64_t j = mesh->offsets[i]; j < mesh->offsets[i + 1]; j++)
-            GRV_CHECK(mesh->connectivity[j] < t->n_points, GRV_E_FORMAT, "%s: face %lld has vertex %lld, there are %lld", t->path, (long long)i + 1,
+            GRV_CHECK(mesh->connectivity[j] < t->n_points, GRV_E_FORMAT,
+                      "%s: face %lld has vertex %lld, there are %lld", t->path, (long long)i + 1,
                       (long long)mesh->connectivity[j] + 1, (long long)t->n_points);
     }
     return GRV_OK;
@@ -143,14 +155,17 @@ static grv_status store(obj_text *t, grv_mesh *mesh)
 {
     static const char name[] = "Points";
     grv_mesh_array *colours = NULL;
-    GRV_TRY(grvi_mesh_array_init(name, sizeof name - 1, GRV_STORE_F64, 3, t->n_points, &mesh->points));
+    GRV_TRY(
+        grvi_mesh_array_init(name, sizeof name - 1, GRV_STORE_F64, 3, t->n_points, &mesh->points));
     GRV_TRY(grvi_mesh_alloc_cells(mesh, t->n_faces, t->n_corners));
     if (t->n_coloured == t->n_points && t->n_points > 0) {
-        GRV_TRY(grv_mesh_add_array(&mesh->point_data, "color", GRV_STORE_F64, 3, t->n_points, NULL, &colours));
+        GRV_TRY(grv_mesh_add_array(&mesh->point_data, "color", GRV_STORE_F64, 3, t->n_points, NULL,
+                                   &colours));
         t->colours = colours->data;
     }
     GRV_TRY(add_numbers(mesh, "part", "part_names", &t->parts, t->n_faces, &t->part_of));
-    GRV_TRY(add_numbers(mesh, "material", "material_names", &t->materials, t->n_faces, &t->material_of));
+    GRV_TRY(add_numbers(mesh, "material", "material_names", &t->materials, t->n_faces,
+                        &t->material_of));
     t->mesh = mesh;
     mesh->offsets[0] = t->n_corners; /* room for corners, while they are read */
     GRV_TRY(read_lines(t));
@@ -178,7 +193,8 @@ static int64_t from_utf16(const uint8_t *in, int64_t n_units, bool big_endian, c
 {
     char *p = out;
     for (int64_t i = 0; i < n_units; i++) {
-        const unsigned unit = big_endian ? (unsigned)in[2 * i] << 8 | in[2 * i + 1] : (unsigned)in[2 * i + 1] << 8 | in[2 * i];
+        const unsigned unit = big_endian ? (unsigned)in[2 * i] << 8 | in[2 * i + 1]
+                                         : (unsigned)in[2 * i + 1] << 8 | in[2 * i];
         if (unit < 0x80) {
             *p++ = (char)unit;
         } else if (unit < 0x800) {
@@ -200,9 +216,12 @@ static int64_t join_lines(char *text, int64_t n)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (text[i] == '\\' && i + 1 < n && text[i + 1] == '\n') i++;
-        else if (text[i] == '\\' && i + 2 < n && text[i + 1] == '\r' && text[i + 2] == '\n') i += 2;
-        else text[kept++] = text[i];
+        if (text[i] == '\\' && i + 1 < n && text[i + 1] == '\n')
+            i++;
+        else if (text[i] == '\\' && i + 2 < n && text[i + 1] == '\r' && text[i + 2] == '\n')
+            i += 2;
+        else
+            text[kept++] = text[i];
     }
     return kept;
 }
@@ -213,8 +232,10 @@ grv_status grvi_obj_read(const grvi_mesh_file *file, int n_threads, grv_mesh *me
     char *plain = NULL;
     int64_t n = file->n_bytes;
     (void)n_threads;
-    const bool is_big = n >= 2 && memcmp(file->data, "\xfe\xff", 2) == 0, is_little = n >= 2 && memcmp(file->data, "\xff\xfe", 2) == 0;
-    if (!is_big && !is_little && memmem(file->data, (size_t)n, "\\\n", 2) == NULL && memmem(file->data, (size_t)n, "\\\r\n", 3) == NULL)
+    const bool is_big = n >= 2 && memcmp(file->data, "\xfe\xff", 2) == 0,
+               is_little = n >= 2 && memcmp(file->data, "\xff\xfe", 2) == 0;
+    if (!is_big && !is_little && memmem(file->data, (size_t)n, "\\\n", 2) == NULL &&
+        memmem(file->data, (size_t)n, "\\\r\n", 3) == NULL)
         return read_plain(file->path, (const char *)file->data, n, mesh);
     if (is_big || is_little) {
         GRV_TRY(grvi_alloc(n / 2, UTF8_BYTES, (void **)&plain));

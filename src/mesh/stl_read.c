@@ -10,7 +10,14 @@
 #include "mesh/names.h"
 #include "mesh/numbers.h"
 
-enum { HEADER_BYTES = 80, PREAMBLE_BYTES = 84, FACET_BYTES = 50, NORMAL_BYTES = 12, POINTS_BYTES = 36, MAX_NAME = 4096 };
+enum {
+    HEADER_BYTES = 80,
+    PREAMBLE_BYTES = 84,
+    FACET_BYTES = 50,
+    NORMAL_BYTES = 12,
+    POINTS_BYTES = 36,
+    MAX_NAME = 4096
+};
 
 /* n triangles of points 3 * i, 3 * i + 1, 3 * i + 2 */
 static grv_status add_facets(grv_mesh *mesh, grv_store_type type, int64_t n)
@@ -49,7 +56,9 @@ static grv_status read_binary(const grvi_mesh_file *file, grv_mesh *mesh)
         memcpy(&attributes[i], facet + NORMAL_BYTES + POINTS_BYTES, sizeof *attributes);
         any |= attributes[i];
     }
-    const grv_status status = any == 0 ? GRV_OK : grv_mesh_add_array(&mesh->cell_data, "attribute", GRV_STORE_U16, 1, n, attributes, NULL);
+    const grv_status status = any == 0 ? GRV_OK
+                                       : grv_mesh_add_array(&mesh->cell_data, "attribute",
+                                                            GRV_STORE_U16, 1, n, attributes, NULL);
     grv_free(attributes);
     return status;
 }
@@ -85,19 +94,23 @@ static grv_status begin_solid(stl_text *t)
     const char *const name = grvi_skip_blanks(t->at, end);
     t->at = end;
     while (end > name && grvi_is_blank(end[-1])) end--;
-    return t->points == NULL ? grvi_names_add(t->solids, name, grvi_min_i64(end - name, MAX_NAME)) : GRV_OK;
+    return t->points == NULL ? grvi_names_add(t->solids, name, grvi_min_i64(end - name, MAX_NAME))
+                             : GRV_OK;
 }
 
 static grv_status read_vertex(stl_text *t, const char *word)
 {
-    GRV_CHECK(t->n_corners >= 0 && t->n_corners < 3, GRV_E_FORMAT, "%s: a vertex %s at byte %lld", t->file->path,
-              t->n_corners < 0 ? "outside a facet" : "too many of a facet", (long long)(word - (const char *)t->file->data));
+    GRV_CHECK(t->n_corners >= 0 && t->n_corners < 3, GRV_E_FORMAT, "%s: a vertex %s at byte %lld",
+              t->file->path, t->n_corners < 0 ? "outside a facet" : "too many of a facet",
+              (long long)(word - (const char *)t->file->data));
     for (int axis = 0; axis < 3; axis++) {
         double value = 0;
         t->at = grvi_skip_blanks(t->at, t->end);
         const char *const number = t->at;
-        GRV_CHECK(grvi_parse_double(&t->at, t->end, &value) && (t->at == t->end || grvi_is_blank(*t->at)), GRV_E_FORMAT,
-                  "%s: a vertex of three numbers expected, '%.*s' found at byte %lld", t->file->path, (int)grvi_min_i64(t->end - number, 16), number,
+        GRV_CHECK(grvi_parse_double(&t->at, t->end, &value) &&
+                      (t->at == t->end || grvi_is_blank(*t->at)),
+                  GRV_E_FORMAT, "%s: a vertex of three numbers expected, '%.*s' found at byte %lld",
+                  t->file->path, (int)grvi_min_i64(t->end - number, 16), number,
                   (long long)(number - (const char *)t->file->data));
         if (t->points != NULL) t->points[9 * t->n_facets + 3 * t->n_corners + axis] = value;
     }
@@ -107,8 +120,9 @@ static grv_status read_vertex(stl_text *t, const char *word)
 
 static grv_status end_facet(stl_text *t, const char *word)
 {
-    GRV_CHECK(t->n_corners == 3, GRV_E_FORMAT, "%s: a facet that ends at byte %lld has %d vertices", t->file->path,
-              (long long)(word - (const char *)t->file->data), t->n_corners < 0 ? 0 : t->n_corners);
+    GRV_CHECK(t->n_corners == 3, GRV_E_FORMAT, "%s: a facet that ends at byte %lld has %d vertices",
+              t->file->path, (long long)(word - (const char *)t->file->data),
+              t->n_corners < 0 ? 0 : t->n_corners);
     t->n_corners = -1;
     t->n_facets++;
     return GRV_OK;
@@ -116,7 +130,8 @@ static grv_status end_facet(stl_text *t, const char *word)
 
 static grv_status begin_facet(stl_text *t, const char *word, int32_t part)
 {
-    GRV_CHECK(t->n_corners < 0, GRV_E_FORMAT, "%s: a facet begins inside another at byte %lld", t->file->path, (long long)(word - (const char *)t->file->data));
+    GRV_CHECK(t->n_corners < 0, GRV_E_FORMAT, "%s: a facet begins inside another at byte %lld",
+              t->file->path, (long long)(word - (const char *)t->file->data));
     t->n_corners = 0;
     if (t->parts != NULL) t->parts[t->n_facets] = part;
     return GRV_OK;
@@ -134,7 +149,8 @@ static grv_status read_words(stl_text *t)
         if (t->at == t->end) break;
         while (t->at < t->end && !grvi_is_blank(*t->at)) t->at++;
         bool known = t->n_corners == 0; /* whatever is written as normal */
-        for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) known |= word_is(word, t->at, ignored[i]);
+        for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+            known |= word_is(word, t->at, ignored[i]);
         if (word_is(word, t->at, "vertex")) {
             GRV_TRY(read_vertex(t, word));
         } else if (word_is(word, t->at, "facet")) {
@@ -147,7 +163,8 @@ static grv_status read_words(stl_text *t)
         } else if (word_is(word, t->at, "endsolid")) {
             t->at = line_end(t); /* the name again, or nothing */
         } else {
-            GRV_CHECK(known, GRV_E_FORMAT, "%s: a word of STL expected, '%.*s' found at byte %lld", t->file->path, (int)grvi_min_i64(t->at - word, 24), word,
+            GRV_CHECK(known, GRV_E_FORMAT, "%s: a word of STL expected, '%.*s' found at byte %lld",
+                      t->file->path, (int)grvi_min_i64(t->at - word, 24), word,
                       (long long)(word - (const char *)t->file->data));
         }
     }
@@ -161,7 +178,8 @@ static grv_status store_text(stl_text *t, grv_mesh *mesh)
     grv_mesh_array *parts = NULL;
     GRV_TRY(add_facets(mesh, GRV_STORE_F64, t->n_facets));
     if (has_parts) {
-        GRV_TRY(grv_mesh_add_array(&mesh->cell_data, "part", GRV_STORE_I32, 1, t->n_facets, NULL, &parts));
+        GRV_TRY(grv_mesh_add_array(&mesh->cell_data, "part", GRV_STORE_I32, 1, t->n_facets, NULL,
+                                   &parts));
         GRV_TRY(grvi_names_to_texts(t->solids, "part_names", mesh));
         t->parts = parts->data;
     }
@@ -186,11 +204,16 @@ grv_status grvi_stl_read(const grvi_mesh_file *file, int n_threads, grv_mesh *me
     const char *const begin = (const char *)file->data, *const end = begin + file->n_bytes;
     const char *const first = grvi_skip_blanks(begin, end);
     (void)n_threads;
-    const bool is_solid = end - first >= (ptrdiff_t)sizeof solid - 1 && strncasecmp(first, solid, sizeof solid - 1) == 0;
-    const bool is_text = is_solid && memchr(begin, '\0', (size_t)grvi_min_i64(file->n_bytes, LOOK_BYTES)) == NULL;
-    const bool fits = file->n_bytes >= PREAMBLE_BYTES && file->n_bytes == PREAMBLE_BYTES + facets_announced(file) * FACET_BYTES;
+    const bool is_solid = end - first >= (ptrdiff_t)sizeof solid - 1 &&
+                          strncasecmp(first, solid, sizeof solid - 1) == 0;
+    const bool is_text =
+        is_solid && memchr(begin, '\0', (size_t)grvi_min_i64(file->n_bytes, LOOK_BYTES)) == NULL;
+    const bool fits = file->n_bytes >= PREAMBLE_BYTES &&
+                      file->n_bytes == PREAMBLE_BYTES + facets_announced(file) * FACET_BYTES;
     if (is_text && !fits) return read_text(file, mesh);
-    GRV_CHECK(file->n_bytes >= PREAMBLE_BYTES, GRV_E_FORMAT, "%s: STL text begins with \"solid\", a binary file has %d bytes or more; %lld bytes found", file->path,
-              PREAMBLE_BYTES, (long long)file->n_bytes);
+    GRV_CHECK(
+        file->n_bytes >= PREAMBLE_BYTES, GRV_E_FORMAT,
+        "%s: STL text begins with \"solid\", a binary file has %d bytes or more; %lld bytes found",
+        file->path, PREAMBLE_BYTES, (long long)file->n_bytes);
     return read_binary(file, mesh);
 }

@@ -14,7 +14,8 @@ static void corner(const grv_triangles *t, int64_t triangle, int k, double out[3
 {
     const int64_t point = t->triangles[3 * triangle + k];
     for (int i = 0; i < 3; i++)
-        out[i] = t->type == GRV_STORE_F32 ? (double)((const float *)t->points)[3 * point + i] : ((const double *)t->points)[3 * point + i];
+        out[i] = t->type == GRV_STORE_F32 ? (double)((const float *)t->points)[3 * point + i]
+                                          : ((const double *)t->points)[3 * point + i];
 }
 
 /* Corners and, first, the unit normal. */
@@ -48,22 +49,27 @@ static void write_binary(const grv_triangles *t, grvi_out *out)
 }
 
 /* Triangles by part, stable: order [n_triangles], begins [n_parts + 1]. parts == NULL: one. */
-static void sort_by_part(const grv_triangles *t, const int32_t *parts, int64_t n_parts, int64_t *begins, int32_t *order)
+static void sort_by_part(const grv_triangles *t, const int32_t *parts, int64_t n_parts,
+                         int64_t *begins, int32_t *order)
 {
     memset(begins, 0, (size_t)(n_parts + 1) * sizeof *begins);
-    for (int64_t i = 0; i < t->n_triangles; i++) begins[1 + (parts == NULL ? 0 : parts[t->faces[i]])]++;
+    for (int64_t i = 0; i < t->n_triangles; i++)
+        begins[1 + (parts == NULL ? 0 : parts[t->faces[i]])]++;
     for (int64_t i = 0; i < n_parts; i++) begins[i + 1] += begins[i];
-    for (int64_t i = 0; i < t->n_triangles; i++) order[begins[parts == NULL ? 0 : parts[t->faces[i]]]++] = (int32_t)i;
+    for (int64_t i = 0; i < t->n_triangles; i++)
+        order[begins[parts == NULL ? 0 : parts[t->faces[i]]]++] = (int32_t)i;
     for (int64_t i = n_parts; i > 0; i--) begins[i] = begins[i - 1];
     begins[0] = 0;
 }
 
 static void put_vector(grvi_out *out, const char *before, int n_digits, const double v[3])
 {
-    grvi_out_printf(out, "%s %.*g %.*g %.*g\n", before, n_digits, v[0], n_digits, v[1], n_digits, v[2]);
+    grvi_out_printf(out, "%s %.*g %.*g %.*g\n", before, n_digits, v[0], n_digits, v[1], n_digits,
+                    v[2]);
 }
 
-static void write_solid(const grv_triangles *t, const char *name, const int32_t *order, int64_t n, grvi_out *out)
+static void write_solid(const grv_triangles *t, const char *name, const int32_t *order, int64_t n,
+                        grvi_out *out)
 {
     const int n_digits = t->type == GRV_STORE_F32 ? 9 : 17;
     grvi_out_put(out, "solid ", 6);
@@ -83,18 +89,24 @@ static void write_solid(const grv_triangles *t, const char *name, const int32_t 
 }
 
 /* Array of parts and their names, NULL where the mesh has none. */
-static grv_status find_parts(const grv_mesh *mesh, const int32_t **parts, const char **names, int64_t *n_parts)
+static grv_status find_parts(const grv_mesh *mesh, const int32_t **parts, const char **names,
+                             int64_t *n_parts)
 {
-    const grv_mesh_array *const array = grv_mesh_find(&mesh->cell_data, "part"), *const texts = grv_mesh_find(&mesh->field_data, "part_names");
+    const grv_mesh_array *const array = grv_mesh_find(&mesh->cell_data, "part"),
+                                *const texts = grv_mesh_find(&mesh->field_data, "part_names");
     *parts = NULL;
     *names = "";
     *n_parts = 1;
-    if (array == NULL || texts == NULL || array->type != GRV_STORE_I32 || array->n_components != 1 || !texts->is_text || texts->n_tuples < 1) return GRV_OK;
+    if (array == NULL || texts == NULL || array->type != GRV_STORE_I32 ||
+        array->n_components != 1 || !texts->is_text || texts->n_tuples < 1)
+        return GRV_OK;
     *parts = array->data;
     *names = texts->data;
     *n_parts = texts->n_tuples;
     for (int64_t i = 0; i < array->n_tuples; i++)
-        GRV_CHECK((*parts)[i] >= 0 && (*parts)[i] < *n_parts, GRV_E_ARG, "part of cell %lld is %d, there are %lld names", (long long)i, (*parts)[i], (long long)*n_parts);
+        GRV_CHECK((*parts)[i] >= 0 && (*parts)[i] < *n_parts, GRV_E_ARG,
+                  "part of cell %lld is %d, there are %lld names", (long long)i, (*parts)[i],
+                  (long long)*n_parts);
     return GRV_OK;
 }
 
@@ -110,7 +122,8 @@ static grv_status write_text(const grv_mesh *mesh, const grv_triangles *t, grvi_
     GRV_TRY_GOTO(GRVI_ALLOC(&order, t->n_triangles));
     sort_by_part(t, parts, n_parts, begins, order);
     for (int64_t i = 0; i < n_parts; i++) {
-        if (begins[i + 1] > begins[i] || n_parts == 1) write_solid(t, name, order + begins[i], begins[i + 1] - begins[i], out);
+        if (begins[i + 1] > begins[i] || n_parts == 1)
+            write_solid(t, name, order + begins[i], begins[i + 1] - begins[i], out);
         name += strlen(name) + 1;
     }
 done:
@@ -119,15 +132,18 @@ done:
     return status;
 }
 
-grv_status grvi_stl_write(const grv_mesh *mesh, const grv_mesh_write_params *params, int fd, const char *path)
+grv_status grvi_stl_write(const grv_mesh *mesh, const grv_mesh_write_params *params, int fd,
+                          const char *path)
 {
     grv_status status = GRV_OK;
     grv_triangles *t = NULL;
     grvi_out out = {0};
     GRV_TRY_GOTO(grv_triangles_from_mesh(mesh, &t));
     GRV_TRY_GOTO(grvi_out_init(&out, fd, path));
-    if (params->encoding == GRV_MESH_ASCII) GRV_TRY_GOTO(write_text(mesh, t, &out));
-    else write_binary(t, &out);
+    if (params->encoding == GRV_MESH_ASCII)
+        GRV_TRY_GOTO(write_text(mesh, t, &out));
+    else
+        write_binary(t, &out);
     GRV_TRY_GOTO(grvi_out_flush(&out));
 done:
     grvi_out_fini(&out);

@@ -5,13 +5,17 @@
 #include "grove/core.h"
 #include "mesh/triangles_impl.h"
 
-grv_status grvi_triangles_alloc(grv_store_type type, int64_t n_points, int64_t n_triangles, grv_triangles **out)
+grv_status grvi_triangles_alloc(grv_store_type type, int64_t n_points, int64_t n_triangles,
+                                grv_triangles **out)
 {
     grv_status status = GRV_OK;
     *out = NULL;
-    GRV_CHECK(type == GRV_STORE_F32 || type == GRV_STORE_F64, GRV_E_ARG, "points are float32 or float64, not %s", grv_store_type_name(type));
-    GRV_CHECK(n_points >= 0 && n_points <= INT32_MAX && n_triangles >= 0 && n_triangles <= INT32_MAX, GRV_E_ARG,
-              "at most %d points and triangles expected, got %lld and %lld", INT32_MAX, (long long)n_points, (long long)n_triangles);
+    GRV_CHECK(type == GRV_STORE_F32 || type == GRV_STORE_F64, GRV_E_ARG,
+              "points are float32 or float64, not %s", grv_store_type_name(type));
+    GRV_CHECK(n_points >= 0 && n_points <= INT32_MAX && n_triangles >= 0 &&
+                  n_triangles <= INT32_MAX,
+              GRV_E_ARG, "at most %d points and triangles expected, got %lld and %lld", INT32_MAX,
+              (long long)n_points, (long long)n_triangles);
     GRV_TRY(GRVI_CALLOC(out, 1));
     grv_triangles *const t = *out;
     *t = (grv_triangles){.n_points = n_points, .n_triangles = n_triangles, .type = type};
@@ -33,11 +37,14 @@ void grv_triangles_destroy(grv_triangles **triangles)
     *triangles = NULL;
 }
 
-grv_status grv_triangles_create(grv_store_type type, int64_t n_points, const void *points, int64_t n_triangles, const int32_t *triangles, grv_triangles **out)
+grv_status grv_triangles_create(grv_store_type type, int64_t n_points, const void *points,
+                                int64_t n_triangles, const int32_t *triangles, grv_triangles **out)
 {
     *out = NULL;
     for (int64_t i = 0; i < 3 * n_triangles; i++)
-        GRV_CHECK(triangles[i] >= 0 && triangles[i] < n_points, GRV_E_ARG, "triangle %lld has point %d, there are %lld", (long long)(i / 3), triangles[i], (long long)n_points);
+        GRV_CHECK(triangles[i] >= 0 && triangles[i] < n_points, GRV_E_ARG,
+                  "triangle %lld has point %d, there are %lld", (long long)(i / 3), triangles[i],
+                  (long long)n_points);
     GRV_TRY(grvi_triangles_alloc(type, n_points, n_triangles, out));
     memcpy((*out)->points, points, (size_t)(n_points * grvi_point_bytes(*out)));
     memcpy((*out)->triangles, triangles, (size_t)n_triangles * 3 * sizeof *triangles);
@@ -83,16 +90,21 @@ grv_status grv_triangles_from_mesh(const grv_mesh *mesh, grv_triangles **out)
 {
     int64_t n = 0;
     *out = NULL;
-    GRV_CHECK(mesh->kind == GRV_MESH_SURFACE || mesh->kind == GRV_MESH_CELLS, GRV_E_ARG, "a mesh with a list of cells expected, this one is a grid");
-    GRV_CHECK(mesh->n_cells <= INT32_MAX, GRV_E_ARG, "at most %d cells expected, got %lld", INT32_MAX, (long long)mesh->n_cells);
-    for (int64_t i = 0; i < mesh->n_cells; i++) n += triangles_of(mesh->types[i], mesh->offsets[i + 1] - mesh->offsets[i]);
+    GRV_CHECK(mesh->kind == GRV_MESH_SURFACE || mesh->kind == GRV_MESH_CELLS, GRV_E_ARG,
+              "a mesh with a list of cells expected, this one is a grid");
+    GRV_CHECK(mesh->n_cells <= INT32_MAX, GRV_E_ARG, "at most %d cells expected, got %lld",
+              INT32_MAX, (long long)mesh->n_cells);
+    for (int64_t i = 0; i < mesh->n_cells; i++)
+        n += triangles_of(mesh->types[i], mesh->offsets[i + 1] - mesh->offsets[i]);
     GRV_TRY(grvi_triangles_alloc(mesh->points.type, mesh->points.n_tuples, n, out));
     grv_triangles *const t = *out;
-    if (t->n_points > 0) memcpy(t->points, mesh->points.data, (size_t)(t->n_points * grvi_point_bytes(t)));
+    if (t->n_points > 0)
+        memcpy(t->points, mesh->points.data, (size_t)(t->n_points * grvi_point_bytes(t)));
     n = 0;
     for (int64_t i = 0; i < mesh->n_cells; i++) {
         const int64_t *const ids = mesh->connectivity + mesh->offsets[i];
-        const int64_t n_here = triangles_of(mesh->types[i], mesh->offsets[i + 1] - mesh->offsets[i]);
+        const int64_t n_here =
+            triangles_of(mesh->types[i], mesh->offsets[i + 1] - mesh->offsets[i]);
         for (int64_t k = 0; k < n_here; k++, n++) {
             int64_t corners[3];
             corners_of(mesh->types[i], k, corners);

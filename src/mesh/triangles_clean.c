@@ -17,7 +17,9 @@ static bool is_degenerate(const grv_triangles *t, const int32_t *ids)
     }
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
-        has_area |= (p[1][j] - p[0][j]) * (p[2][k] - p[0][k]) - (p[1][k] - p[0][k]) * (p[2][j] - p[0][j]) != 0;
+        has_area |=
+            (p[1][j] - p[0][j]) * (p[2][k] - p[0][k]) - (p[1][k] - p[0][k]) * (p[2][j] - p[0][j]) !=
+            0;
     }
     return !has_area;
 }
@@ -39,7 +41,8 @@ static int64_t bucket_of(const int32_t key[3], int64_t n_heads)
 }
 
 /* Moves what stays to the front; heads and next are a table of those. */
-static void drop_triangles(grv_triangles *t, int32_t *heads, int64_t n_heads, int32_t *next, grv_triangles_cleaned *cleaned)
+static void drop_triangles(grv_triangles *t, int32_t *heads, int64_t n_heads, int32_t *next,
+                           grv_triangles_cleaned *cleaned)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < t->n_triangles; i++) {

@@ -33,10 +33,12 @@ static void add_triangle(const grv_triangles *t, int64_t triangle, const double 
     }
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
-        n[i] = (p[1][j] - p[0][j]) * (p[2][k] - p[0][k]) - (p[1][k] - p[0][k]) * (p[2][j] - p[0][j]);
+        n[i] =
+            (p[1][j] - p[0][j]) * (p[2][k] - p[0][k]) - (p[1][k] - p[0][k]) * (p[2][j] - p[0][j]);
     }
     const double area = 0.5 * sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-    const double volume = p[0][0] * n[0] + p[0][1] * n[1] + p[0][2] * n[2]; /* six times that of the tetrahedron with the origin */
+    const double volume = p[0][0] * n[0] + p[0][1] * n[1] +
+                          p[0][2] * n[2]; /* six times that of the tetrahedron with the origin */
     s->area += area;
     s->volume += volume;
     for (int i = 0; i < 3; i++) {
@@ -72,7 +74,9 @@ static void count_edges(const grv_triangles *t, const grvi_sides *s, grv_triangl
             at += n;
         }
     }
-    m->is_watertight = t->n_triangles > 0 && s->n == 3 * t->n_triangles && m->n_boundary_edges == 0 && m->n_crowded_edges == 0 && m->n_opposed_edges == 0;
+    m->is_watertight = t->n_triangles > 0 && s->n == 3 * t->n_triangles &&
+                       m->n_boundary_edges == 0 && m->n_crowded_edges == 0 &&
+                       m->n_opposed_edges == 0;
 }
 
 grv_status grv_triangles_measure_get(const grv_triangles *t, grv_triangles_measure *measure)

@@ -32,7 +32,8 @@ static void find_neighbours(orientation *o, const grvi_sides *s)
             const int64_t n = grvi_sides_equal(s, p, at);
             const grvi_side *const a = &s->sides[at], *const b = a + 1;
             if (n == 2 && a->triangle != b->triangle) {
-                const int64_t i = 3 * (int64_t)a->triangle + a->corner, j = 3 * (int64_t)b->triangle + b->corner;
+                const int64_t i = 3 * (int64_t)a->triangle + a->corner,
+                              j = 3 * (int64_t)b->triangle + b->corner;
                 o->neighbours[i] = b->triangle;
                 o->neighbours[j] = a->triangle;
                 o->agrees[i] = o->agrees[j] = a->ascends != b->ascends;
@@ -53,7 +54,8 @@ static int64_t walk(orientation *o, int32_t first, int64_t begin, int64_t *n_con
         for (int k = 0; k < 3; k++) {
             const int32_t j = o->neighbours[3 * (int64_t)i + k];
             if (j < 0) continue;
-            const int8_t wanted = o->agrees[3 * (int64_t)i + k] ? o->state[i] : (int8_t)(1 - o->state[i]);
+            const int8_t wanted =
+                o->agrees[3 * (int64_t)i + k] ? o->state[i] : (int8_t)(1 - o->state[i]);
             if (o->state[j] == UNSEEN) {
                 o->state[j] = wanted;
                 o->queue[end++] = j;
@@ -78,7 +80,8 @@ static double volume_of(const orientation *o, int64_t begin, int64_t end, bool *
             grvi_point_get(o->t, o->t->triangles[3 * i + k], p[k]);
             for (int axis = 0; axis < 3; axis++) p[k][axis] -= origin[axis];
         }
-        const double six = p[0][0] * (p[1][1] * p[2][2] - p[1][2] * p[2][1]) + p[0][1] * (p[1][2] * p[2][0] - p[1][0] * p[2][2]) +
+        const double six = p[0][0] * (p[1][1] * p[2][2] - p[1][2] * p[2][1]) +
+                           p[0][1] * (p[1][2] * p[2][0] - p[1][0] * p[2][2]) +
                            p[0][2] * (p[1][0] * p[2][1] - p[1][1] * p[2][0]);
         volume += o->state[i] == TURNED ? -six : six;
     }
@@ -87,7 +90,8 @@ static double volume_of(const orientation *o, int64_t begin, int64_t end, bool *
 
 static void turn_component(orientation *o, int64_t begin, int64_t end)
 {
-    for (int64_t at = begin; at < end; at++) o->state[o->queue[at]] = (int8_t)(1 - o->state[o->queue[at]]);
+    for (int64_t at = begin; at < end; at++)
+        o->state[o->queue[at]] = (int8_t)(1 - o->state[o->queue[at]]);
 }
 
 static void settle_component(orientation *o, int64_t begin, int64_t end, bool outward)
@@ -96,7 +100,8 @@ static void settle_component(orientation *o, int64_t begin, int64_t end, bool ou
     bool is_closed = false;
     for (int64_t at = begin; at < end; at++) n_turned += o->state[o->queue[at]];
     if (2 * n_turned > end - begin) turn_component(o, begin, end);
-    if (outward && volume_of(o, begin, end, &is_closed) < 0 && is_closed) turn_component(o, begin, end);
+    if (outward && volume_of(o, begin, end, &is_closed) < 0 && is_closed)
+        turn_component(o, begin, end);
 }
 
 static void apply(orientation *o, int64_t *n_flipped)

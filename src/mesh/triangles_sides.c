@@ -15,7 +15,10 @@ static int compare(const grvi_side *a, const grvi_side *b)
     return (a->corner > b->corner) - (a->corner < b->corner);
 }
 
-static int compare_any(const void *a, const void *b) { return compare(a, b); }
+static int compare_any(const void *a, const void *b)
+{
+    return compare(a, b);
+}
 
 static void sort_bucket(grvi_side *sides, int64_t n)
 {
@@ -37,7 +40,10 @@ static bool side_of(const grv_triangles *t, int64_t i, int32_t *low, grvi_side *
     const int64_t triangle = i / 3, corner = i % 3;
     const int32_t from = t->triangles[i], to = t->triangles[3 * triangle + (corner + 1) % 3];
     *low = from < to ? from : to;
-    *side = (grvi_side){.high = from < to ? to : from, .triangle = (int32_t)triangle, .corner = (int8_t)corner, .ascends = from < to};
+    *side = (grvi_side){.high = from < to ? to : from,
+                        .triangle = (int32_t)triangle,
+                        .corner = (int8_t)corner,
+                        .ascends = from < to};
     return from != to;
 }
 
@@ -57,7 +63,8 @@ grv_status grvi_sides_create(const grv_triangles *t, grvi_sides *s)
     for (int64_t i = 0; i < n_sides; i++)
         if (side_of(t, i, &low, &side)) s->sides[s->begins[low + 1]++] = side;
     s->n = s->begins[t->n_points];
-    for (int64_t p = 0; p < t->n_points; p++) sort_bucket(s->sides + s->begins[p], s->begins[p + 1] - s->begins[p]);
+    for (int64_t p = 0; p < t->n_points; p++)
+        sort_bucket(s->sides + s->begins[p], s->begins[p + 1] - s->begins[p]);
 done:
     if (status != GRV_OK) grvi_sides_fini(s);
     return status;

@@ -83,8 +83,10 @@ static void join_equal(const grv_triangles *t, weld_table *w)
             bits_of(t, w->kept[k], other);
             if (memcmp(key, other, sizeof key) == 0) break;
         }
-        if (k >= 0) w->joined[i] = k;
-        else keep(w, i, bucket);
+        if (k >= 0)
+            w->joined[i] = k;
+        else
+            keep(w, i, bucket);
     }
 }
 
@@ -109,11 +111,14 @@ static bool is_near(const double a[3], const double b[3], double tolerance)
 }
 
 /* Lowest-numbered kept point within the tolerance, -1: none. */
-static int32_t find_near(const grv_triangles *t, const weld_table *w, const double point[3], const int64_t cell[3], double tolerance)
+static int32_t find_near(const grv_triangles *t, const weld_table *w, const double point[3],
+                         const int64_t cell[3], double tolerance)
 {
     int32_t best = -1;
     for (int i = 0; i < 27; i++) {
-        const uint64_t key[3] = {(uint64_t)(cell[0] + i % 3 - 1), (uint64_t)(cell[1] + i / 3 % 3 - 1), (uint64_t)(cell[2] + i / 9 - 1)};
+        const uint64_t key[3] = {(uint64_t)(cell[0] + i % 3 - 1),
+                                 (uint64_t)(cell[1] + i / 3 % 3 - 1),
+                                 (uint64_t)(cell[2] + i / 9 - 1)};
         for (int32_t k = w->heads[bucket_of(w, key)]; k >= 0; k = w->next[k]) {
             double other[3];
             if (best >= 0 && k >= best) continue;
@@ -138,8 +143,10 @@ static void join_near(const grv_triangles *t, double tolerance, weld_table *w)
         }
         const uint64_t key[3] = {(uint64_t)cell[0], (uint64_t)cell[1], (uint64_t)cell[2]};
         const int32_t near = find_near(t, w, point, cell, tolerance);
-        if (near >= 0) w->joined[i] = near;
-        else keep(w, i, bucket_of(w, key));
+        if (near >= 0)
+            w->joined[i] = near;
+        else
+            keep(w, i, bucket_of(w, key));
     }
 }
 
@@ -150,7 +157,8 @@ static void apply(grv_triangles *t, const weld_table *w)
     const size_t n_bytes = (size_t)grvi_point_bytes(t);
     uint8_t *const points = t->points;
     /* kept points ascend and never stand before their new place */
-    for (int64_t k = 0; k < w->n_kept; k++) memmove(points + (size_t)k * n_bytes, points + (size_t)w->kept[k] * n_bytes, n_bytes);
+    for (int64_t k = 0; k < w->n_kept; k++)
+        memmove(points + (size_t)k * n_bytes, points + (size_t)w->kept[k] * n_bytes, n_bytes);
     for (int64_t i = 0; i < 3 * t->n_triangles; i++) t->triangles[i] = w->joined[t->triangles[i]];
     t->n_points = w->n_kept;
 }
@@ -160,7 +168,8 @@ grv_status grv_triangles_weld(grv_triangles *t, double tolerance, int64_t *n_joi
     weld_table w = {0}, near = {0};
     grv_status status = GRV_OK;
     const int64_t n_before = t->n_points;
-    GRV_CHECK(tolerance >= 0 && isfinite(tolerance), GRV_E_ARG, "the tolerance must be >= 0 and finite, got %g", tolerance);
+    GRV_CHECK(tolerance >= 0 && isfinite(tolerance), GRV_E_ARG,
+              "the tolerance must be >= 0 and finite, got %g", tolerance);
     GRV_TRY_GOTO(table_init(&w, t->n_points));
     if (tolerance > 0) GRV_TRY_GOTO(table_init(&near, t->n_points)); /* before anything changes */
     join_equal(t, &w);

@@ -28,7 +28,8 @@ static grv_status copy_value(grvi_span value, int64_t n_before, const char *befo
 static grv_status add_member(collection *c, const grvi_xml_tag *tag, grvi_span file)
 {
     grvi_span name, time;
-    GRV_CHECK(c->n < max_members, GRV_E_UNSUPPORTED, "%s: more than %lld members", c->path, (long long)max_members);
+    GRV_CHECK(c->n < max_members, GRV_E_UNSUPPORTED, "%s: more than %lld members", c->path,
+              (long long)max_members);
     if ((c->n & (c->n - 1)) == 0) GRV_TRY(GRVI_REALLOC(&c->members, c->n == 0 ? 1 : 2 * c->n));
     grv_mesh_member *const m = &c->members[c->n++];
     *m = (grv_mesh_member){0};
@@ -38,7 +39,8 @@ static grv_status add_member(collection *c, const grvi_xml_tag *tag, grvi_span f
     if (!grvi_xml_attribute(tag, "timestep", &time) || time.n == 0) return GRV_OK;
     const char *at = time.at;
     m->has_time = grvi_parse_double(&at, grvi_span_end(time), &m->time);
-    GRV_CHECK(m->has_time && at == grvi_span_end(time), GRV_E_FORMAT, "%s: timestep '%.*s' of '%s'", c->path, (int)grvi_min_i64(time.n, 40), time.at, m->path);
+    GRV_CHECK(m->has_time && at == grvi_span_end(time), GRV_E_FORMAT, "%s: timestep '%.*s' of '%s'",
+              c->path, (int)grvi_min_i64(time.n, 40), time.at, m->path);
     return GRV_OK;
 }
 
@@ -53,16 +55,22 @@ static grv_status read_members(const grvi_mesh_file *file, collection *c)
         GRV_TRY(grvi_xml_next(&xml, &tag));
         if (tag.kind == GRVI_XML_END) break;
         if (is_root) {
-            GRV_CHECK(grvi_span_is(tag.name, "VTKFile"), GRV_E_FORMAT, "%s: root element VTKFile expected, '%.*s' found", file->path,
+            GRV_CHECK(grvi_span_is(tag.name, "VTKFile"), GRV_E_FORMAT,
+                      "%s: root element VTKFile expected, '%.*s' found", file->path,
                       (int)grvi_min_i64(tag.name.n, 40), tag.name.at);
             (void)grvi_xml_attribute(&tag, "type", &value);
-            GRV_CHECK(grvi_span_is(value, "Collection") || grvi_span_is(value, "vtkMultiBlockDataSet") || (value.n > 0 && value.at[0] == 'P' && !grvi_span_is(value, "PolyData")),
-                      GRV_E_UNSUPPORTED, "%s holds %.*s, which names no other files", file->path, (int)grvi_min_i64(value.n, 40), value.at);
+            GRV_CHECK(grvi_span_is(value, "Collection") ||
+                          grvi_span_is(value, "vtkMultiBlockDataSet") ||
+                          (value.n > 0 && value.at[0] == 'P' && !grvi_span_is(value, "PolyData")),
+                      GRV_E_UNSUPPORTED, "%s holds %.*s, which names no other files", file->path,
+                      (int)grvi_min_i64(value.n, 40), value.at);
             is_root = false;
         }
         if (tag.kind != GRVI_XML_OPEN) continue;
-        if ((grvi_span_is(tag.name, "DataSet") && grvi_xml_attribute(&tag, "file", &value) && value.n > 0) ||
-            (grvi_span_is(tag.name, "Piece") && grvi_xml_attribute(&tag, "Source", &value) && value.n > 0))
+        if ((grvi_span_is(tag.name, "DataSet") && grvi_xml_attribute(&tag, "file", &value) &&
+             value.n > 0) ||
+            (grvi_span_is(tag.name, "Piece") && grvi_xml_attribute(&tag, "Source", &value) &&
+             value.n > 0))
             GRV_TRY(add_member(c, &tag, value));
     }
     GRV_CHECK(!is_root, GRV_E_FORMAT, "%s: no element VTKFile", file->path);

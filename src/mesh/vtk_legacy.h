@@ -6,7 +6,11 @@
 #include "mesh/xml_scan.h"
 
 /* Elements as they lie in the file. */
-typedef enum grvi_legacy_form { GRVI_LEGACY_PLAIN, GRVI_LEGACY_BITS, GRVI_LEGACY_STRINGS } grvi_legacy_form;
+typedef enum grvi_legacy_form {
+    GRVI_LEGACY_PLAIN,
+    GRVI_LEGACY_BITS,
+    GRVI_LEGACY_STRINGS
+} grvi_legacy_form;
 
 typedef struct grvi_legacy_type {
     grv_store_type type;
@@ -22,7 +26,10 @@ typedef struct grvi_legacy {
     int64_t *cell_values; /* a list of cells before version 5.1: count and points of each; owned */
 } grvi_legacy;
 
-static inline long long grvi_legacy_byte(const grvi_legacy *r, const char *at) { return (long long)(at - r->begin); }
+static inline long long grvi_legacy_byte(const grvi_legacy *r, const char *at)
+{
+    return (long long)(at - r->begin);
+}
 
 /* Next word, over line ends; length 0 at the end. */
 grvi_span grvi_legacy_word(grvi_legacy *r);
@@ -31,15 +38,19 @@ void grvi_legacy_end_line(grvi_legacy *r);
 /* Compares without case. */
 bool grvi_legacy_is(grvi_span word, const char *expected);
 /* Next word as a number in [0, most]; `what` names it in messages. */
-grv_status grvi_legacy_count(grvi_legacy *r, const char *what, int64_t most, int64_t *value) GRV_MUST_CHECK;
+grv_status grvi_legacy_count(grvi_legacy *r, const char *what, int64_t most,
+                             int64_t *value) GRV_MUST_CHECK;
 /* Next word as a type. */
 grv_status grvi_legacy_type_get(grvi_legacy *r, grvi_legacy_type *type) GRV_MUST_CHECK;
 /* Can the rest of the file hold n values? Asked before memory is taken for them. */
-grv_status grvi_legacy_room(const grvi_legacy *r, grvi_legacy_type type, int64_t n, const char *what) GRV_MUST_CHECK;
+grv_status grvi_legacy_room(const grvi_legacy *r, grvi_legacy_type type, int64_t n,
+                            const char *what) GRV_MUST_CHECK;
 /* Reads n values (not strings). */
-grv_status grvi_legacy_values(grvi_legacy *r, grvi_legacy_type type, int64_t n, const char *what, void *out) GRV_MUST_CHECK;
+grv_status grvi_legacy_values(grvi_legacy *r, grvi_legacy_type type, int64_t n, const char *what,
+                              void *out) GRV_MUST_CHECK;
 /* The same into 64-bit integers. */
-grv_status grvi_legacy_integers(grvi_legacy *r, grvi_legacy_type type, int64_t n, const char *what, int64_t *out) GRV_MUST_CHECK;
+grv_status grvi_legacy_integers(grvi_legacy *r, grvi_legacy_type type, int64_t n, const char *what,
+                                int64_t *out) GRV_MUST_CHECK;
 
 /* Lists of cells, the keyword has been read. `first_type`: of cells with so few points; see the .c file. */
 grv_status grvi_legacy_read_list(grvi_legacy *r, const char *keyword) GRV_MUST_CHECK;

@@ -40,15 +40,18 @@ static grv_status unpack_list(grvi_legacy *r, const char *keyword, int64_t n, in
     int64_t at = 0, id = mesh->offsets[first];
     for (int64_t i = 0; i < n; i++) {
         GRV_CHECK(at < size && values[at] >= 0 && values[at] < size - at, GRV_E_FORMAT,
-                  "%s: cell %lld of the %lld %s before byte %lld: %lld points, where %lld of %lld values are left", r->path, (long long)i, (long long)n, keyword,
-                  grvi_legacy_byte(r, r->at), (long long)(at < size ? values[at] : 0), (long long)(size - at), (long long)size);
+                  "%s: cell %lld of the %lld %s before byte %lld: %lld points, where %lld of %lld "
+                  "values are left",
+                  r->path, (long long)i, (long long)n, keyword, grvi_legacy_byte(r, r->at),
+                  (long long)(at < size ? values[at] : 0), (long long)(size - at), (long long)size);
         memcpy(mesh->connectivity + id, values + at + 1, (size_t)values[at] * sizeof *values);
         id += values[at];
         at += 1 + values[at];
         mesh->offsets[first + i + 1] = id;
     }
-    GRV_CHECK(at == size, GRV_E_FORMAT, "%s: the %lld %s before byte %lld take %lld of %lld values", r->path, (long long)n, keyword,
-              grvi_legacy_byte(r, r->at), (long long)at, (long long)size);
+    GRV_CHECK(at == size, GRV_E_FORMAT, "%s: the %lld %s before byte %lld take %lld of %lld values",
+              r->path, (long long)n, keyword, grvi_legacy_byte(r, r->at), (long long)at,
+              (long long)size);
     mesh->n_cells = first + n;
     return GRV_OK;
 }
@@ -56,7 +59,8 @@ static grv_status unpack_list(grvi_legacy *r, const char *keyword, int64_t n, in
 static grv_status read_old_list(grvi_legacy *r, const char *keyword, int64_t n, int64_t size)
 {
     static const grvi_legacy_type type = {GRV_STORE_I32, GRVI_LEGACY_PLAIN};
-    GRV_CHECK(n <= size, GRV_E_FORMAT, "%s: %lld %s of %lld values before byte %lld", r->path, (long long)n, keyword, (long long)size, grvi_legacy_byte(r, r->at));
+    GRV_CHECK(n <= size, GRV_E_FORMAT, "%s: %lld %s of %lld values before byte %lld", r->path,
+              (long long)n, keyword, (long long)size, grvi_legacy_byte(r, r->at));
     GRV_TRY(grvi_legacy_room(r, type, size, keyword));
     GRV_TRY(GRVI_ALLOC(&r->cell_values, size));
     GRV_TRY(grvi_legacy_integers(r, type, size, keyword, r->cell_values));
@@ -70,14 +74,16 @@ static grv_status read_old_list(grvi_legacy *r, const char *keyword, int64_t n, 
 static grv_status read_heading(grvi_legacy *r, const char *expected, grvi_legacy_type *type)
 {
     const grvi_span word = grvi_legacy_word(r);
-    GRV_CHECK(grvi_legacy_is(word, expected), GRV_E_FORMAT, "%s: %s expected at byte %lld, '%.*s' found", r->path, expected, grvi_legacy_byte(r, word.at),
-              (int)grvi_min_i64(word.n, 24), word.at);
+    GRV_CHECK(grvi_legacy_is(word, expected), GRV_E_FORMAT,
+              "%s: %s expected at byte %lld, '%.*s' found", r->path, expected,
+              grvi_legacy_byte(r, word.at), (int)grvi_min_i64(word.n, 24), word.at);
     GRV_TRY(grvi_legacy_type_get(r, type));
     grvi_legacy_end_line(r);
     return GRV_OK;
 }
 
-static grv_status read_new_list(grvi_legacy *r, const char *keyword, int64_t n_offsets, int64_t n_ids)
+static grv_status read_new_list(grvi_legacy *r, const char *keyword, int64_t n_offsets,
+                                int64_t n_ids)
 {
     grv_mesh *const mesh = r->mesh;
     grvi_legacy_type type;
@@ -88,7 +94,8 @@ static grv_status read_new_list(grvi_legacy *r, const char *keyword, int64_t n_o
     int64_t *const offsets = mesh->offsets + first, first_id = offsets[0];
     GRV_TRY(grvi_legacy_integers(r, type, n_offsets, keyword, offsets));
     const int64_t bad = grvi_find_bad_end(offsets, n_offsets, n_ids);
-    GRV_CHECK(bad < 0 && offsets[0] == 0 && offsets[n] == n_ids, GRV_E_FORMAT, "%s: offsets of %s before byte %lld must ascend from 0 to %lld", r->path, keyword,
+    GRV_CHECK(bad < 0 && offsets[0] == 0 && offsets[n] == n_ids, GRV_E_FORMAT,
+              "%s: offsets of %s before byte %lld must ascend from 0 to %lld", r->path, keyword,
               grvi_legacy_byte(r, r->at), (long long)n_ids);
     for (int64_t i = 0; i <= n; i++) offsets[i] += first_id;
     GRV_TRY(read_heading(r, "CONNECTIVITY", &type));
@@ -118,14 +125,17 @@ grv_status grvi_legacy_read_cell_types(grvi_legacy *r)
     int64_t n = 0, *types = NULL;
     GRV_TRY(grvi_legacy_count(r, "a number of cells", INT64_MAX / 64, &n));
     grvi_legacy_end_line(r);
-    GRV_CHECK(n == r->mesh->n_cells, GRV_E_FORMAT, "%s: %lld CELL_TYPES before byte %lld for %lld cells", r->path, (long long)n, grvi_legacy_byte(r, r->at),
-              (long long)r->mesh->n_cells);
+    GRV_CHECK(n == r->mesh->n_cells, GRV_E_FORMAT,
+              "%s: %lld CELL_TYPES before byte %lld for %lld cells", r->path, (long long)n,
+              grvi_legacy_byte(r, r->at), (long long)r->mesh->n_cells);
     GRV_TRY(GRVI_ALLOC(&types, n));
     grv_status status = grvi_legacy_integers(r, type, n, "CELL_TYPES", types);
     for (int64_t i = 0; i < n && status == GRV_OK; i++) {
         if (types[i] < 1 || types[i] > UINT8_MAX)
-            status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s: CELL_TYPES before byte %lld: cell %lld is of type %lld", r->path,
-                               grvi_legacy_byte(r, r->at), (long long)i, (long long)types[i]);
+            status =
+                grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__,
+                          "%s: CELL_TYPES before byte %lld: cell %lld is of type %lld", r->path,
+                          grvi_legacy_byte(r, r->at), (long long)i, (long long)types[i]);
         r->mesh->types[i] = (uint8_t)types[i];
     }
     grv_free(types);
@@ -140,14 +150,16 @@ static grv_status sort_lists(grv_mesh *mesh)
     grv_mesh sorted = {0};
     int64_t id = 0, place = 0;
     bool is_sorted = true;
-    for (int64_t i = 1; i < mesh->n_cells; i++) is_sorted &= grvi_surface_list(mesh->types[i]) >= grvi_surface_list(mesh->types[i - 1]);
+    for (int64_t i = 1; i < mesh->n_cells; i++)
+        is_sorted &= grvi_surface_list(mesh->types[i]) >= grvi_surface_list(mesh->types[i - 1]);
     if (is_sorted) return GRV_OK;
     grv_status status = grvi_mesh_alloc_cells(&sorted, mesh->n_cells, mesh->offsets[mesh->n_cells]);
     for (int list = 0; list < 4 && status == GRV_OK; list++) {
         for (int64_t i = 0; i < mesh->n_cells; i++) {
             const int64_t n = mesh->offsets[i + 1] - mesh->offsets[i];
             if (grvi_surface_list(mesh->types[i]) != list) continue;
-            memcpy(sorted.connectivity + id, mesh->connectivity + mesh->offsets[i], (size_t)n * sizeof *sorted.connectivity);
+            memcpy(sorted.connectivity + id, mesh->connectivity + mesh->offsets[i],
+                   (size_t)n * sizeof *sorted.connectivity);
             sorted.types[place] = mesh->types[i];
             id += n;
             sorted.offsets[++place] = id;
@@ -233,8 +245,11 @@ grv_status grvi_legacy_finish_cells(grvi_legacy *r)
         int64_t *const ids = mesh->connectivity + mesh->offsets[i];
         const bool is_polyhedron = mesh->types[i] == GRV_CELL_POLYHEDRON;
         GRV_CHECK(mesh->types[i] != 0, GRV_E_FORMAT, "%s: CELLS without CELL_TYPES", r->path);
-        GRV_CHECK(is_polyhedron ? grvi_check_polyhedron(ids, n, n_points, 0) : grvi_find_bad_id(ids, n, n_points, 0) < 0, GRV_E_FORMAT,
-                  "%s: cell %lld has a point beyond the %lld there are, or broken faces", r->path, (long long)i, (long long)n_points);
+        GRV_CHECK(is_polyhedron ? grvi_check_polyhedron(ids, n, n_points, 0)
+                                : grvi_find_bad_id(ids, n, n_points, 0) < 0,
+                  GRV_E_FORMAT,
+                  "%s: cell %lld has a point beyond the %lld there are, or broken faces", r->path,
+                  (long long)i, (long long)n_points);
         has_polyhedra |= is_polyhedron;
     }
     if (mesh->kind == GRV_MESH_SURFACE) return sort_lists(mesh);

@@ -16,11 +16,12 @@ static grv_status take(grvi_vtk_payload *p, int64_t n, void *out)
 {
     if (p->base64) {
         const int64_t got = grvi_base64_read(&p->stream, n, out);
-        GRV_CHECK(got == n, GRV_E_FORMAT, GRVI_WHERE "%lld bytes of base64 expected, %lld found", GRVI_WHERE_OF(p->where),
-                  (long long)n, (long long)got);
+        GRV_CHECK(got == n, GRV_E_FORMAT, GRVI_WHERE "%lld bytes of base64 expected, %lld found",
+                  GRVI_WHERE_OF(p->where), (long long)n, (long long)got);
         return GRV_OK;
     }
-    GRV_CHECK(n <= p->end - p->at, GRV_E_FORMAT, GRVI_WHERE "%lld bytes expected at byte %lld, the data end %lld bytes later",
+    GRV_CHECK(n <= p->end - p->at, GRV_E_FORMAT,
+              GRVI_WHERE "%lld bytes expected at byte %lld, the data end %lld bytes later",
               GRVI_WHERE_OF(p->where), (long long)n, (long long)p->at, (long long)(p->end - p->at));
     GRV_TRY(grvi_mesh_file_get(p->file, p->at, n, out));
     p->at += n;
@@ -30,7 +31,8 @@ static grv_status take(grvi_vtk_payload *p, int64_t n, void *out)
 static uint64_t word(const grvi_vtk_encoding *e, const uint8_t *bytes)
 {
     uint64_t value = 0;
-    for (int i = 0; i < e->word_bytes; i++) value = value << 8 | bytes[e->big_endian ? i : e->word_bytes - 1 - i];
+    for (int i = 0; i < e->word_bytes; i++)
+        value = value << 8 | bytes[e->big_endian ? i : e->word_bytes - 1 - i];
     return value;
 }
 
@@ -42,8 +44,9 @@ static grv_status take_words(grvi_vtk_payload *p, int64_t n, int64_t *out)
         GRV_TRY(take(p, k * p->encoding->word_bytes, bytes));
         for (int64_t i = 0; i < k; i++) {
             const uint64_t value = word(p->encoding, bytes + i * p->encoding->word_bytes);
-            GRV_CHECK(value <= (uint64_t)INT64_MAX / 4, GRV_E_FORMAT, GRVI_WHERE "a size of %llu bytes in its header",
-                      GRVI_WHERE_OF(p->where), (unsigned long long)value);
+            GRV_CHECK(value <= (uint64_t)INT64_MAX / 4, GRV_E_FORMAT,
+                      GRVI_WHERE "a size of %llu bytes in its header", GRVI_WHERE_OF(p->where),
+                      (unsigned long long)value);
             out[done + i] = (int64_t)value;
         }
         done += k;
@@ -54,12 +57,14 @@ static grv_status take_words(grvi_vtk_payload *p, int64_t n, int64_t *out)
 /* Bytes that can still be taken, at most. */
 static int64_t available(const grvi_vtk_payload *p)
 {
-    return p->base64 ? (p->stream.end - p->stream.at) / 4 * 3 + p->stream.n_pending : p->end - p->at;
+    return p->base64 ? (p->stream.end - p->stream.at) / 4 * 3 + p->stream.n_pending
+                     : p->end - p->at;
 }
 
 static grv_status check_room(const grvi_vtk_payload *p, int64_t n)
 {
-    GRV_CHECK(n <= available(p), GRV_E_FORMAT, GRVI_WHERE "its header announces %lld bytes, at most %lld follow",
+    GRV_CHECK(n <= available(p), GRV_E_FORMAT,
+              GRVI_WHERE "its header announces %lld bytes, at most %lld follow",
               GRVI_WHERE_OF(p->where), (long long)n, (long long)available(p));
     return GRV_OK;
 }
@@ -80,8 +85,9 @@ static grv_status open_blocks(grvi_vtk_payload *p)
     GRV_CHECK(p->block_bytes > 0 && p->last_bytes <= p->block_bytes &&
                   grvi_mul_i64(p->n_blocks, p->block_bytes, &p->n_bytes) &&
                   grvi_mul_i64(p->n_blocks, p->encoding->word_bytes, &n_table),
-              GRV_E_FORMAT, GRVI_WHERE "a header of %lld blocks of %lld bytes, the last of %lld", GRVI_WHERE_OF(p->where),
-              (long long)p->n_blocks, (long long)p->block_bytes, (long long)p->last_bytes);
+              GRV_E_FORMAT, GRVI_WHERE "a header of %lld blocks of %lld bytes, the last of %lld",
+              GRVI_WHERE_OF(p->where), (long long)p->n_blocks, (long long)p->block_bytes,
+              (long long)p->last_bytes);
     p->n_bytes += bytes_of_block(p, p->n_blocks - 1) - p->block_bytes;
     GRV_TRY(check_room(p, n_table));
     GRV_TRY(GRVI_ALLOC(&p->ends, p->n_blocks + 1));
@@ -89,10 +95,12 @@ static grv_status open_blocks(grvi_vtk_payload *p)
     GRV_TRY(take_words(p, p->n_blocks, p->ends + 1));
     for (int64_t i = 0; i < p->n_blocks; i++) {
         const int64_t n = p->ends[i + 1];
-        GRV_CHECK(bytes_of_block(p, i) <= grvi_block_max_decoded(p->encoding->block, n), GRV_E_FORMAT,
-                  GRVI_WHERE "block %lld: %lld bytes cannot decode to %lld", GRVI_WHERE_OF(p->where), (long long)i,
-                  (long long)n, (long long)bytes_of_block(p, i));
-        GRV_CHECK(n <= available(p) - p->ends[i], GRV_E_FORMAT, GRVI_WHERE "block %lld ends behind the data", GRVI_WHERE_OF(p->where),
+        GRV_CHECK(bytes_of_block(p, i) <= grvi_block_max_decoded(p->encoding->block, n),
+                  GRV_E_FORMAT, GRVI_WHERE "block %lld: %lld bytes cannot decode to %lld",
+                  GRVI_WHERE_OF(p->where), (long long)i, (long long)n,
+                  (long long)bytes_of_block(p, i));
+        GRV_CHECK(n <= available(p) - p->ends[i], GRV_E_FORMAT,
+                  GRVI_WHERE "block %lld ends behind the data", GRVI_WHERE_OF(p->where),
                   (long long)i);
         p->ends[i + 1] = p->ends[i] + n;
     }
@@ -106,10 +114,12 @@ static bool is_blank(const grvi_base64_stream *stream)
     return at == stream->end;
 }
 
-grv_status grvi_vtk_payload_open(const grvi_mesh_file *file, const grvi_vtk_encoding *encoding, const grvi_vtk_where *where,
-                                 bool base64, int64_t at, int64_t end, grvi_vtk_payload *p)
+grv_status grvi_vtk_payload_open(const grvi_mesh_file *file, const grvi_vtk_encoding *encoding,
+                                 const grvi_vtk_where *where, bool base64, int64_t at, int64_t end,
+                                 grvi_vtk_payload *p)
 {
-    *p = (grvi_vtk_payload){.file = file, .encoding = encoding, .where = where, .base64 = base64, .at = at, .end = end};
+    *p = (grvi_vtk_payload){
+        .file = file, .encoding = encoding, .where = where, .base64 = base64, .at = at, .end = end};
     p->stream = (grvi_base64_stream){.at = file->data + at, .end = file->data + end};
     if (base64 && is_blank(&p->stream)) return GRV_OK; /* how some write empty arrays */
     if (encoding->compressed) return open_blocks(p);
@@ -130,10 +140,10 @@ typedef struct decode_job {
     grvi_vtk_payload *payload;
     const uint8_t *text; /* base64: clean text that begins `shift` bytes before the data */
     int64_t n_text, shift;
-    bool in_order;          /* base64: from the stream, by one thread */
-    int64_t scratch_bytes;  /* per thread */
+    bool in_order;         /* base64: from the stream, by one thread */
+    int64_t scratch_bytes; /* per thread */
     uint8_t *scratch, *out;
-    _Atomic bool not_clean; /* the text is not what in_order == false needs */
+    _Atomic bool not_clean;    /* the text is not what in_order == false needs */
     _Atomic int64_t bad_block; /* -1: none */
 } decode_job;
 
@@ -158,8 +168,9 @@ static void decode_blocks(void *argument, int thread, int64_t begin, int64_t end
             uint8_t *const scratch = job->scratch + thread * job->scratch_bytes;
             in = fetch(job, p->ends[i], n, scratch) ? scratch : NULL;
         }
-        if (in != NULL && grvi_block_decode(p->encoding->block, &state, in, n, job->out + i * p->block_bytes,
-                                            bytes_of_block(p, i)) == GRV_OK)
+        if (in != NULL &&
+            grvi_block_decode(p->encoding->block, &state, in, n, job->out + i * p->block_bytes,
+                              bytes_of_block(p, i)) == GRV_OK)
             continue;
         atomic_store(&job->bad_block, i);
         break;
@@ -185,7 +196,8 @@ static void read_part(void *argument, int thread, int64_t begin, int64_t end)
 {
     read_job *const job = argument;
     (void)thread;
-    if (grvi_mesh_file_get(job->payload->file, job->payload->at + begin, end - begin, job->out + begin) != GRV_OK)
+    if (grvi_mesh_file_get(job->payload->file, job->payload->at + begin, end - begin,
+                           job->out + begin) != GRV_OK)
         atomic_store(&job->failed, true);
 }
 
@@ -193,8 +205,8 @@ static grv_status read_raw(const grvi_vtk_payload *p, int n_threads, uint8_t *ou
 {
     read_job job = {.payload = p, .out = out};
     grv_parallel_for(n_threads, p->n_bytes, read_part, &job);
-    GRV_CHECK(!job.failed, GRV_E_IO, GRVI_WHERE "%lld bytes at byte %lld could not be read", GRVI_WHERE_OF(p->where),
-              (long long)p->n_bytes, (long long)p->at);
+    GRV_CHECK(!job.failed, GRV_E_IO, GRVI_WHERE "%lld bytes at byte %lld could not be read",
+              GRVI_WHERE_OF(p->where), (long long)p->n_bytes, (long long)p->at);
     return GRV_OK;
 }
 
@@ -202,8 +214,10 @@ static void run(decode_job *job, int n_threads)
 {
     const grvi_vtk_payload *const p = job->payload;
     atomic_store(&job->bad_block, -1);
-    if (p->encoding->compressed) grv_parallel_for(n_threads, p->n_blocks, decode_blocks, job);
-    else grv_parallel_for(n_threads, grvi_ceil_div(p->n_bytes, 3), decode_text, job);
+    if (p->encoding->compressed)
+        grv_parallel_for(n_threads, p->n_blocks, decode_blocks, job);
+    else
+        grv_parallel_for(n_threads, grvi_ceil_div(p->n_bytes, 3), decode_text, job);
 }
 
 static grv_status alloc_scratch(decode_job *job, int n_threads)
@@ -212,7 +226,8 @@ static grv_status alloc_scratch(decode_job *job, int n_threads)
     for (int64_t i = 0; i < p->n_blocks; i++)
         job->scratch_bytes = grvi_max_i64(job->scratch_bytes, p->ends[i + 1] - p->ends[i]);
     job->scratch_bytes = grvi_round_up(job->scratch_bytes, 64);
-    return p->base64 ? grvi_alloc(n_threads, (size_t)job->scratch_bytes, (void **)&job->scratch) : GRV_OK;
+    return p->base64 ? grvi_alloc(n_threads, (size_t)job->scratch_bytes, (void **)&job->scratch)
+                     : GRV_OK;
 }
 
 grv_status grvi_vtk_payload_decode(grvi_vtk_payload *p, int n_threads, uint8_t *out)
@@ -223,7 +238,9 @@ grv_status grvi_vtk_payload_decode(grvi_vtk_payload *p, int n_threads, uint8_t *
     decode_job job = {.payload = p, .out = out};
     /* a group that the header shares with the data is decoded again */
     const int shared = p->stream.n_pending > 0;
-    while (!shared && p->stream.at < p->stream.end && (*p->stream.at == ' ' || *p->stream.at == '\n')) p->stream.at++;
+    while (!shared && p->stream.at < p->stream.end &&
+           (*p->stream.at == ' ' || *p->stream.at == '\n'))
+        p->stream.at++;
     job.text = p->stream.at - 4 * shared;
     job.n_text = p->stream.end - job.text;
     job.shift = shared ? 3 - p->stream.n_pending : 0;
@@ -233,8 +250,9 @@ grv_status grvi_vtk_payload_decode(grvi_vtk_payload *p, int n_threads, uint8_t *
         job.in_order = true;
         run(&job, 1);
     }
-    GRV_CHECK_GOTO(job.bad_block < 0, GRV_E_FORMAT, GRVI_WHERE "block %lld of %lld is broken", GRVI_WHERE_OF(p->where),
-                   (long long)job.bad_block, (long long)grvi_max_i64(p->n_blocks, 1));
+    GRV_CHECK_GOTO(job.bad_block < 0, GRV_E_FORMAT, GRVI_WHERE "block %lld of %lld is broken",
+                   GRVI_WHERE_OF(p->where), (long long)job.bad_block,
+                   (long long)grvi_max_i64(p->n_blocks, 1));
 done:
     grv_free(job.scratch);
     return status;

@@ -25,7 +25,7 @@ typedef struct grvi_vtk_where {
     int64_t at; /* byte of its tag */
 } grvi_vtk_where;
 #define GRVI_WHERE "%s: array '%.*s' at byte %lld: "
-#define GRVI_WHERE_OF(where)                                                                       \
+#define GRVI_WHERE_OF(where) \
     (where)->path, (int)grvi_min_i64((where)->name.n, 80), (where)->name.at, (long long)(where)->at
 
 typedef struct grvi_vtk_payload {
@@ -41,10 +41,12 @@ typedef struct grvi_vtk_payload {
 } grvi_vtk_payload;
 
 /* Reads the header of what stands in [at, end) of the file and checks what it claims. Release with grvi_vtk_payload_close, also after a failure. */
-grv_status grvi_vtk_payload_open(const grvi_mesh_file *file, const grvi_vtk_encoding *encoding, const grvi_vtk_where *where,
-                                 bool base64, int64_t at, int64_t end, grvi_vtk_payload *payload) GRV_MUST_CHECK;
+grv_status grvi_vtk_payload_open(const grvi_mesh_file *file, const grvi_vtk_encoding *encoding,
+                                 const grvi_vtk_where *where, bool base64, int64_t at, int64_t end,
+                                 grvi_vtk_payload *payload) GRV_MUST_CHECK;
 void grvi_vtk_payload_close(grvi_vtk_payload *payload);
 /* Decodes all of it, in the file's byte order; out [n_bytes]. */
-grv_status grvi_vtk_payload_decode(grvi_vtk_payload *payload, int n_threads, uint8_t *out) GRV_MUST_CHECK;
+grv_status grvi_vtk_payload_decode(grvi_vtk_payload *payload, int n_threads,
+                                   uint8_t *out) GRV_MUST_CHECK;
 
 #endif

@@ -17,8 +17,8 @@ enum { OFFSET_WIDTH = 24, BLOCK_BYTES = 1 << 17, BLOCKS_PER_THREAD = 8, WORD_BYT
 typedef struct appended_array {
     const void *data;
     int64_t n_bytes;
-    int64_t place;  /* byte of the file where its offset belongs */
-    bool is_ours;   /* release data */
+    int64_t place; /* byte of the file where its offset belongs */
+    bool is_ours;  /* release data */
 } appended_array;
 
 typedef struct vtk_writer {
@@ -29,16 +29,22 @@ typedef struct vtk_writer {
     int64_t n_arrays;
 } vtk_writer;
 
-static void put(vtk_writer *w, const char *text) { grvi_out_put(&w->out, text, (int64_t)strlen(text)); }
+static void put(vtk_writer *w, const char *text)
+{
+    grvi_out_put(&w->out, text, (int64_t)strlen(text));
+}
 
 static void put_escaped(vtk_writer *w, const char *text)
 {
-    static const char *const entities[][2] = {{"<", "&lt;"}, {">", "&gt;"}, {"&", "&amp;"}, {"\"", "&quot;"}};
+    static const char *const entities[][2] = {
+        {"<", "&lt;"}, {">", "&gt;"}, {"&", "&amp;"}, {"\"", "&quot;"}};
     for (; *text != '\0'; text++) {
         size_t i = 0;
         while (i < 4 && *text != entities[i][0][0]) i++;
-        if (i < 4) put(w, entities[i][1]);
-        else grvi_out_put(&w->out, text, 1);
+        if (i < 4)
+            put(w, entities[i][1]);
+        else
+            grvi_out_put(&w->out, text, 1);
     }
 }
 
@@ -61,7 +67,8 @@ static const char *type_name(grv_store_type type)
 /* ---- tags ---- */
 
 /* Tag of an array; n_tuples < 0: not stated. `data` are written later. */
-static grv_status put_array(vtk_writer *w, const char *name, const char *type, int n_components, int64_t n_tuples, const void *data, int64_t n_bytes, bool is_ours)
+static grv_status put_array(vtk_writer *w, const char *name, const char *type, int n_components,
+                            int64_t n_tuples, const void *data, int64_t n_bytes, bool is_ours)
 {
     static const char blanks[] = "                        ";
     const bool is_text = strcmp(type, "String") == 0;
@@ -81,12 +88,14 @@ static grv_status put_array(vtk_writer *w, const char *name, const char *type, i
     return GRV_OK;
 }
 
-static grv_status put_list(vtk_writer *w, const char *element, const grv_mesh_arrays *list, bool with_tuples)
+static grv_status put_list(vtk_writer *w, const char *element, const grv_mesh_arrays *list,
+                           bool with_tuples)
 {
     grvi_out_printf(&w->out, "<%s>\n", element);
     for (int64_t i = 0; i < list->n; i++) {
         const grv_mesh_array *const a = &list->items[i];
-        GRV_TRY(put_array(w, a->name, a->is_text ? "String" : type_name(a->type), a->n_components, with_tuples ? a->n_tuples : -1, a->data, a->n_bytes, false));
+        GRV_TRY(put_array(w, a->name, a->is_text ? "String" : type_name(a->type), a->n_components,
+                          with_tuples ? a->n_tuples : -1, a->data, a->n_bytes, false));
     }
     grvi_out_printf(&w->out, "</%s>\n", element);
     return GRV_OK;
@@ -107,7 +116,8 @@ static grv_status put_points(vtk_writer *w)
 {
     const grv_mesh_array *const points = &w->mesh->points;
     put(w, "<Points>\n");
-    GRV_TRY(put_array(w, "Points", type_name(points->type), 3, -1, points->data, points->n_bytes, false));
+    GRV_TRY(put_array(w, "Points", type_name(points->type), 3, -1, points->data, points->n_bytes,
+                      false));
     put(w, "</Points>\n");
     return GRV_OK;
 }
@@ -118,7 +128,11 @@ static grv_status put_cells(vtk_writer *w, int64_t begin, int64_t end)
     static const int64_t none = 0;
     const grv_mesh *const mesh = w->mesh;
     const int64_t n = end - begin, first = n > 0 ? mesh->offsets[begin] : 0;
-    const int64_t *ends = n > 0 ? mesh->offsets + begin + 1 : &none, *const ids = n > 0 ? mesh->connectivity + first : &none;
+    const int64_t *ends = n > 0 ? mesh->offsets + begin + 1 : &none, *const ids =
+                                                                         n > 0
+                                                                             ? mesh->connectivity +
+                                                                                   first
+                                                                             : &none;
     int64_t *shifted = NULL;
     if (first > 0) {
         GRV_TRY(GRVI_ALLOC(&shifted, n));
@@ -126,16 +140,19 @@ static grv_status put_cells(vtk_writer *w, int64_t begin, int64_t end)
         ends = shifted;
     }
     GRV_TRY(put_array(w, "offsets", "Int64", 1, -1, ends, n * WORD_BYTES, shifted != NULL));
-    return put_array(w, "connectivity", "Int64", 1, -1, ids, (n > 0 ? mesh->offsets[end] - first : 0) * WORD_BYTES, false);
+    return put_array(w, "connectivity", "Int64", 1, -1, ids,
+                     (n > 0 ? mesh->offsets[end] - first : 0) * WORD_BYTES, false);
 }
 
 static grv_status put_faces(vtk_writer *w)
 {
     const grv_mesh *const mesh = w->mesh;
     int64_t *ends = NULL;
-    GRV_TRY(put_array(w, "faces", "Int64", 1, -1, mesh->faces, mesh->face_offsets[mesh->n_cells] * WORD_BYTES, false));
+    GRV_TRY(put_array(w, "faces", "Int64", 1, -1, mesh->faces,
+                      mesh->face_offsets[mesh->n_cells] * WORD_BYTES, false));
     GRV_TRY(GRVI_ALLOC(&ends, mesh->n_cells));
-    for (int64_t i = 0; i < mesh->n_cells; i++) ends[i] = mesh->types[i] == GRV_CELL_POLYHEDRON ? mesh->face_offsets[i + 1] : -1;
+    for (int64_t i = 0; i < mesh->n_cells; i++)
+        ends[i] = mesh->types[i] == GRV_CELL_POLYHEDRON ? mesh->face_offsets[i + 1] : -1;
     return put_array(w, "faceoffsets", "Int64", 1, -1, ends, mesh->n_cells * WORD_BYTES, true);
 }
 
@@ -144,7 +161,8 @@ static grv_status put_faces(vtk_writer *w)
 static grv_status put_grid(vtk_writer *w)
 {
     const grv_mesh *const mesh = w->mesh;
-    grvi_out_printf(&w->out, "<Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n", (long long)mesh->points.n_tuples, (long long)mesh->n_cells);
+    grvi_out_printf(&w->out, "<Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
+                    (long long)mesh->points.n_tuples, (long long)mesh->n_cells);
     GRV_TRY(put_list(w, "PointData", &mesh->point_data, false));
     GRV_TRY(put_list(w, "CellData", &mesh->cell_data, false));
     GRV_TRY(put_points(w));
@@ -164,14 +182,18 @@ static grv_status put_surface(vtk_writer *w)
     int last = 0;
     for (int64_t i = 0; i < mesh->n_cells; i++) {
         const int list = grvi_surface_list(mesh->types[i]);
-        GRV_CHECK(list >= last, GRV_E_ARG, "%s: cell %lld of type %d: a .vtp file holds vertices, then lines, polygons and strips (.vtu takes any)", w->out.path, (long long)i,
-                  mesh->types[i]);
+        GRV_CHECK(list >= last, GRV_E_ARG,
+                  "%s: cell %lld of type %d: a .vtp file holds vertices, then lines, polygons and "
+                  "strips (.vtu takes any)",
+                  w->out.path, (long long)i, mesh->types[i]);
         begins[list + 1]++;
         last = list;
     }
     for (int i = 0; i < 4; i++) begins[i + 1] += begins[i];
     grvi_out_printf(&w->out, "<Piece NumberOfPoints=\"%lld\"", (long long)mesh->points.n_tuples);
-    for (int i = 0; i < 4; i++) grvi_out_printf(&w->out, " NumberOf%s=\"%lld\"", names[i], (long long)(begins[i + 1] - begins[i]));
+    for (int i = 0; i < 4; i++)
+        grvi_out_printf(&w->out, " NumberOf%s=\"%lld\"", names[i],
+                        (long long)(begins[i + 1] - begins[i]));
     put(w, ">\n");
     GRV_TRY(put_list(w, "PointData", &mesh->point_data, false));
     GRV_TRY(put_list(w, "CellData", &mesh->cell_data, false));
@@ -188,7 +210,8 @@ static grv_status put_surface(vtk_writer *w)
 static void put_extent(vtk_writer *w, const char *name)
 {
     const int64_t *const e = w->mesh->extent;
-    grvi_out_printf(&w->out, " %s=\"%lld %lld %lld %lld %lld %lld\"", name, (long long)e[0], (long long)e[1], (long long)e[2], (long long)e[3], (long long)e[4],
+    grvi_out_printf(&w->out, " %s=\"%lld %lld %lld %lld %lld %lld\"", name, (long long)e[0],
+                    (long long)e[1], (long long)e[2], (long long)e[3], (long long)e[4],
                     (long long)e[5]);
 }
 
@@ -214,8 +237,10 @@ static grv_status put_image(vtk_writer *w)
 
 static void put_encoded(vtk_writer *w, const void *data, int64_t n)
 {
-    if (w->params->encoding == GRV_MESH_BASE64) grvi_out_put_base64(&w->out, data, n);
-    else grvi_out_put(&w->out, data, n);
+    if (w->params->encoding == GRV_MESH_BASE64)
+        grvi_out_put_base64(&w->out, data, n);
+    else
+        grvi_out_put(&w->out, data, n);
 }
 
 /* Compression of a wave of blocks. */
@@ -223,9 +248,9 @@ typedef struct wave {
     const uint8_t *in;
     int64_t n_in, first; /* block number of the wave's first */
     int level;
-    uint8_t *out;      /* [blocks of the wave][bound] */
+    uint8_t *out;          /* [blocks of the wave][bound] */
     int64_t bound, *sizes; /* [all blocks] */
-    bool *failed;      /* [threads] */
+    bool *failed;          /* [threads] */
 } wave;
 
 static void compress_blocks(void *argument, int thread, int64_t begin, int64_t end)
@@ -234,7 +259,8 @@ static void compress_blocks(void *argument, int thread, int64_t begin, int64_t e
     grvi_block_state state = {0};
     for (int64_t i = begin; i < end; i++) {
         const int64_t at = (v->first + i) * BLOCK_BYTES;
-        if (grvi_block_encode(&state, v->level, v->in + at, grvi_min_i64(BLOCK_BYTES, v->n_in - at), v->out + i * v->bound, &v->sizes[v->first + i]) != GRV_OK)
+        if (grvi_block_encode(&state, v->level, v->in + at, grvi_min_i64(BLOCK_BYTES, v->n_in - at),
+                              v->out + i * v->bound, &v->sizes[v->first + i]) != GRV_OK)
             v->failed[thread] = true;
     }
     grvi_block_state_fini(&state);
@@ -263,18 +289,24 @@ static void put_header(vtk_writer *w, const uint64_t *header, int64_t n_words, i
     GRV_ASSERT(w->out.at == at);
 }
 
-static grv_status run_waves(vtk_writer *w, const appended_array *a, int64_t n_blocks, int64_t *sizes)
+static grv_status run_waves(vtk_writer *w, const appended_array *a, int64_t n_blocks,
+                            int64_t *sizes)
 {
     grv_status status = GRV_OK;
     const int n_threads = w->params->n_threads;
     const int64_t room = grvi_min_i64((int64_t)n_threads * BLOCKS_PER_THREAD, n_blocks);
-    wave v = {.in = a->data, .n_in = a->n_bytes, .level = w->params->zlib_level, .bound = grvi_block_bound(BLOCK_BYTES), .sizes = sizes};
+    wave v = {.in = a->data,
+              .n_in = a->n_bytes,
+              .level = w->params->zlib_level,
+              .bound = grvi_block_bound(BLOCK_BYTES),
+              .sizes = sizes};
     GRV_TRY_GOTO(grvi_alloc(room, (size_t)v.bound, (void **)&v.out));
     GRV_TRY_GOTO(GRVI_CALLOC(&v.failed, n_threads));
     for (; v.first < n_blocks; v.first += room) {
         const int64_t n = grvi_min_i64(room, n_blocks - v.first);
         grv_parallel_for(n_threads, n, compress_blocks, &v);
-        for (int i = 0; i < n_threads; i++) GRV_CHECK_GOTO(!v.failed[i], GRV_E_NOMEM, "%s: compressing failed", w->out.path);
+        for (int i = 0; i < n_threads; i++)
+            GRV_CHECK_GOTO(!v.failed[i], GRV_E_NOMEM, "%s: compressing failed", w->out.path);
         for (int64_t i = 0; i < n; i++) put_encoded(w, v.out + i * v.bound, sizes[v.first + i]);
     }
     grvi_out_end_base64(&w->out);
@@ -286,7 +318,8 @@ done:
 
 static grv_status put_compressed(vtk_writer *w, const appended_array *a)
 {
-    const int64_t n_blocks = grvi_ceil_div(a->n_bytes, BLOCK_BYTES), n_words = n_blocks == 0 ? 1 : 3 + n_blocks;
+    const int64_t n_blocks = grvi_ceil_div(a->n_bytes, BLOCK_BYTES),
+                  n_words = n_blocks == 0 ? 1 : 3 + n_blocks;
     uint64_t *header = NULL;
     GRV_TRY(GRVI_CALLOC(&header, 3 + n_blocks));
     header[0] = (uint64_t)n_blocks;
@@ -330,11 +363,15 @@ static grv_status put_file(vtk_writer *w)
 {
     const grv_mesh *const mesh = w->mesh;
     const size_t n_path = strlen(w->out.path);
-    const bool is_image = mesh->kind == GRV_MESH_IMAGE, is_vtp = w->out.path[n_path - 1] == 'p' || w->out.path[n_path - 1] == 'P';
+    const bool is_image = mesh->kind == GRV_MESH_IMAGE,
+               is_vtp = w->out.path[n_path - 1] == 'p' || w->out.path[n_path - 1] == 'P';
     const char *const type = is_image ? "ImageData" : is_vtp ? "PolyData" : "UnstructuredGrid";
     put(w, "<?xml version=\"1.0\"?>\n");
-    grvi_out_printf(&w->out, "<VTKFile type=\"%s\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\"%s>\n<%s", type,
-                    w->params->zlib_level > 0 ? " compressor=\"vtkZLibDataCompressor\"" : "", type);
+    grvi_out_printf(&w->out,
+                    "<VTKFile type=\"%s\" version=\"1.0\" byte_order=\"LittleEndian\" "
+                    "header_type=\"UInt64\"%s>\n<%s",
+                    type, w->params->zlib_level > 0 ? " compressor=\"vtkZLibDataCompressor\"" : "",
+                    type);
     if (is_image) {
         put_extent(w, "WholeExtent");
         put_numbers(w, "Origin", 3, mesh->origin);
@@ -349,7 +386,8 @@ static grv_status put_file(vtk_writer *w)
     return grvi_out_flush(&w->out);
 }
 
-grv_status grvi_vtk_xml_write(const grv_mesh *mesh, const grv_mesh_write_params *params, int fd, const char *path)
+grv_status grvi_vtk_xml_write(const grv_mesh *mesh, const grv_mesh_write_params *params, int fd,
+                              const char *path)
 {
     vtk_writer w = {.mesh = mesh, .params = params};
     grv_status status = grvi_out_init(&w.out, fd, path);

@@ -53,22 +53,27 @@ typedef struct grvi_vtk_document {
     bool appended_base64;
 } grvi_vtk_document;
 
-grv_status grvi_vtk_document_read(const grvi_mesh_file *file, grvi_vtk_document *document) GRV_MUST_CHECK;
+grv_status grvi_vtk_document_read(const grvi_mesh_file *file,
+                                  grvi_vtk_document *document) GRV_MUST_CHECK;
 void grvi_vtk_document_fini(grvi_vtk_document *document);
 /* Numbers of a piece's arrays. */
-void grvi_vtk_arrays_of(const grvi_vtk_document *document, int64_t piece, int64_t *begin, int64_t *end);
+void grvi_vtk_arrays_of(const grvi_vtk_document *document, int64_t piece, int64_t *begin,
+                        int64_t *end);
 /* Array of a piece by section and name (NULL: any); NULL if there is none. */
-const grvi_vtk_array *grvi_vtk_find(const grvi_vtk_document *document, grvi_vtk_section section, int64_t piece, const char *name);
+const grvi_vtk_array *grvi_vtk_find(const grvi_vtk_document *document, grvi_vtk_section section,
+                                    int64_t piece, const char *name);
 
 /* Does the array hold n_values, or more, which are not looked at then? Nothing is decoded; of text in ASCII only what is impossible is refused. */
-grv_status grvi_vtk_array_check(const grvi_vtk_document *document, const grvi_vtk_array *array, int64_t n_values) GRV_MUST_CHECK;
+grv_status grvi_vtk_array_check(const grvi_vtk_document *document, const grvi_vtk_array *array,
+                                int64_t n_values) GRV_MUST_CHECK;
 /* How many values there are: by the header, or by counting words. */
-grv_status grvi_vtk_array_count(const grvi_vtk_document *document, const grvi_vtk_array *array, int64_t *n_values) GRV_MUST_CHECK;
+grv_status grvi_vtk_array_count(const grvi_vtk_document *document, const grvi_vtk_array *array,
+                                int64_t *n_values) GRV_MUST_CHECK;
 /* Decodes n_values into out, in the array's type and the machine's byte order. */
-grv_status grvi_vtk_array_decode(const grvi_vtk_document *document, const grvi_vtk_array *array, int n_threads, int64_t n_values,
-                                 void *out) GRV_MUST_CHECK;
+grv_status grvi_vtk_array_decode(const grvi_vtk_document *document, const grvi_vtk_array *array,
+                                 int n_threads, int64_t n_values, void *out) GRV_MUST_CHECK;
 /* The same for an array of integers, into 64 bits. */
-grv_status grvi_vtk_array_decode_i64(const grvi_vtk_document *document, const grvi_vtk_array *array, int n_threads,
-                                     int64_t n_values, int64_t *out) GRV_MUST_CHECK;
+grv_status grvi_vtk_array_decode_i64(const grvi_vtk_document *document, const grvi_vtk_array *array,
+                                     int n_threads, int64_t n_values, int64_t *out) GRV_MUST_CHECK;
 
 #endif

@@ -42,7 +42,8 @@ static bool starts(const char *at, const char *end, const char *text)
 /* What is passed over: returns its end, NULL if it has none, `at` if it is a tag. */
 static const char *skip_other(const char *at, const char *end)
 {
-    static const char *const pairs[][2] = {{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}, {"<!", ">"}};
+    static const char *const pairs[][2] = {
+        {"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}, {"<!", ">"}};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         if (!starts(at, end, pairs[i][0])) continue;
         const char *const close = find(at, end, pairs[i][1]);
@@ -62,13 +63,15 @@ grv_status grvi_xml_next(grvi_xml *xml, grvi_xml_tag *tag)
             return GRV_OK;
         }
         const char *const next = skip_other(at, xml->end);
-        GRV_CHECK(next != NULL, GRV_E_FORMAT, "%s: what begins at byte %lld has no end", xml->path, (long long)(at - xml->begin));
+        GRV_CHECK(next != NULL, GRV_E_FORMAT, "%s: what begins at byte %lld has no end", xml->path,
+                  (long long)(at - xml->begin));
         if (next == at) break;
         at = next;
     }
     tag->at = at++;
     const char *close = tag_end(at, xml->end);
-    GRV_CHECK(close != NULL, GRV_E_FORMAT, "%s: the tag at byte %lld has no end", xml->path, (long long)(tag->at - xml->begin));
+    GRV_CHECK(close != NULL, GRV_E_FORMAT, "%s: the tag at byte %lld has no end", xml->path,
+              (long long)(tag->at - xml->begin));
     xml->at = close + 1;
     tag->kind = at < close && *at == '/' ? GRVI_XML_CLOSE : GRVI_XML_OPEN;
     at += tag->kind == GRVI_XML_CLOSE;
@@ -78,7 +81,8 @@ grv_status grvi_xml_next(grvi_xml *xml, grvi_xml_tag *tag)
     while (at < close && !grvi_is_blank(*at)) at++;
     tag->name.n = at - tag->name.at;
     tag->attributes = (grvi_span){at, close - at};
-    GRV_CHECK(tag->name.n > 0, GRV_E_FORMAT, "%s: the tag at byte %lld has no name", xml->path, (long long)(tag->at - xml->begin));
+    GRV_CHECK(tag->name.n > 0, GRV_E_FORMAT, "%s: the tag at byte %lld has no name", xml->path,
+              (long long)(tag->at - xml->begin));
     return GRV_OK;
 }
 
@@ -118,7 +122,8 @@ bool grvi_xml_attribute(const grvi_xml_tag *tag, const char *name, grvi_span *va
 
 int64_t grvi_xml_resolve(grvi_span value, char *out)
 {
-    static const char *const entities[][2] = {{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}, {"&quot;", "\""}, {"&apos;", "'"}};
+    static const char *const entities[][2] = {
+        {"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}, {"&quot;", "\""}, {"&apos;", "'"}};
     const char *const end = grvi_span_end(value);
     int64_t n = 0;
     for (const char *p = value.at; p < end;) {

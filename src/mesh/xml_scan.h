@@ -11,14 +11,17 @@ typedef struct grvi_span {
     int64_t n;
 } grvi_span;
 
-static inline const char *grvi_span_end(grvi_span span) { return span.at + span.n; }
+static inline const char *grvi_span_end(grvi_span span)
+{
+    return span.at + span.n;
+}
 bool grvi_span_is(grvi_span span, const char *text);
 
 typedef enum grvi_xml_kind { GRVI_XML_OPEN, GRVI_XML_CLOSE, GRVI_XML_END } grvi_xml_kind;
 
 typedef struct grvi_xml_tag {
     grvi_xml_kind kind;
-    bool is_empty;        /* <a/>: no closing tag follows */
+    bool is_empty; /* <a/>: no closing tag follows */
     grvi_span name;
     grvi_span attributes; /* text between name and '>' */
     const char *at;       /* the '<' */

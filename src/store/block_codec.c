@@ -24,8 +24,9 @@ int64_t grvi_block_max_decoded(grvi_block_kind kind, int64_t n)
 {
     static const int64_t ratio[] = {ZLIB_RATIO, LZ4_RATIO, XZ_RATIO};
     int64_t most = 0;
-    return grvi_mul_i64(n, ratio[kind], &most) && most < INT64_MAX - SMALL_BYTES ? most + SMALL_BYTES
-                                                                                : INT64_MAX;
+    return grvi_mul_i64(n, ratio[kind], &most) && most < INT64_MAX - SMALL_BYTES
+               ? most + SMALL_BYTES
+               : INT64_MAX;
 }
 
 static grv_status need_inflater(grvi_block_state *state)
@@ -63,8 +64,9 @@ grv_status grvi_block_decode(grvi_block_kind kind, grvi_block_state *state, cons
         good = kind == GRVI_BLOCK_LZ4 ? decode_lz4(in, n_in, out, n_out)
                                       : decode_xz(in, n_in, out, n_out);
     }
-    GRV_CHECK(good, GRV_E_FORMAT, "%s: a block of %lld bytes does not decode to the %lld bytes expected",
-              names[kind], (long long)n_in, (long long)n_out);
+    GRV_CHECK(good, GRV_E_FORMAT,
+              "%s: a block of %lld bytes does not decode to the %lld bytes expected", names[kind],
+              (long long)n_in, (long long)n_out);
     return GRV_OK;
 }
 
@@ -80,8 +82,8 @@ grv_status grvi_block_encode(grvi_block_state *state, int level, const uint8_t *
         libdeflate_free_compressor(state->deflater);
         state->deflater = libdeflate_alloc_compressor(level);
         state->level = level;
-        GRV_CHECK(state->deflater != NULL, GRV_E_NOMEM, "zlib: no memory for a compressor of level %d",
-                  level);
+        GRV_CHECK(state->deflater != NULL, GRV_E_NOMEM,
+                  "zlib: no memory for a compressor of level %d", level);
     }
     *n_out = (int64_t)libdeflate_zlib_compress(state->deflater, in, (size_t)n_in, out,
                                                (size_t)grvi_block_bound(n_in));
@@ -105,9 +107,9 @@ static grv_status unpack_member(gzip_unpacking *u, grvi_block_state *state)
     const int64_t most = u->n_out + grvi_block_max_decoded(GRVI_BLOCK_ZLIB, n_left);
     for (;;) {
         size_t used = 0, made = 0;
-        const enum libdeflate_result result =
-            libdeflate_gzip_decompress_ex(state->inflater, u->in + u->at, (size_t)n_left, u->out + u->n_out,
-                                          (size_t)(u->capacity - u->n_out), &used, &made);
+        const enum libdeflate_result result = libdeflate_gzip_decompress_ex(
+            state->inflater, u->in + u->at, (size_t)n_left, u->out + u->n_out,
+            (size_t)(u->capacity - u->n_out), &used, &made);
         if (result == LIBDEFLATE_SUCCESS) {
             u->at += (int64_t)used;
             u->n_out += (int64_t)made;

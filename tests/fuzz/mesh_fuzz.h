@@ -35,7 +35,8 @@ static inline void use_triangles(const grv_mesh *mesh)
     grv_triangles *t = NULL;
     grv_triangles_measure measure;
     if (grv_triangles_from_mesh(mesh, &t) != GRV_OK) return;
-    if (grv_triangles_weld(t, 1e-3, NULL) != GRV_OK || grv_triangles_clean(t, NULL) != GRV_OK || grv_triangles_orient(t, true, NULL) != GRV_OK ||
+    if (grv_triangles_weld(t, 1e-3, NULL) != GRV_OK || grv_triangles_clean(t, NULL) != GRV_OK ||
+        grv_triangles_orient(t, true, NULL) != GRV_OK ||
         grv_triangles_measure_get(t, &measure) != GRV_OK)
         grv_error_clear();
     grv_triangles_destroy(&t);

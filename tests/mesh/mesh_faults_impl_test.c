@@ -24,7 +24,9 @@ static void check_faults(operation *run, void *argument)
         grvi_alloc_fail_after(-1);
         assert_int_equal(grv_memory_get().bytes, bytes_before);
         if (!met) return;
-        if (status != GRV_E_NOMEM) fail_msg("allocation %lld: status %d, %s", (long long)n, (int)status, grv_error_message());
+        if (status != GRV_E_NOMEM)
+            fail_msg("allocation %lld: status %d, %s", (long long)n, (int)status,
+                     grv_error_message());
     }
     fail_msg("more than 10000 allocations");
 }
@@ -50,15 +52,28 @@ static void check_text(const char *name, const char *text)
 static void test_readers(void **state)
 {
     (void)state;
-    check_text("a.stl", "solid a b\nfacet\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendfacet\nendsolid\nsolid c\nendsolid\n");
-    check_text("a.obj", "g x\nv 0 0 0 1 1 1\nv 1 0 0 1 1 1\nv 0 1 0 1 1 1\nusemtl m\nf 1 2 3\ng y\nf 1 2 \\\n3\n");
-    check_text("a.vtk", "# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 int\n0 0 0 1 0 0 0 1 0 0 0 1\nCELLS 1 18\n17 4 3 0 1 2 3 0 1 3 3 0 2 3 3 1 2 3\nCELL_TYPES 1\n42\n"
-                        "POINT_DATA 4\nSCALARS s int\nLOOKUP_TABLE d\n1 2 3 4\nCELL_DATA 1\nCOLOR_SCALARS c 3\n1 0 1\nFIELD f 1\nn 1 1 double\n2\n");
-    check_text("b.vtk", "# vtk DataFile Version 5.1\nt\nASCII\nDATASET POLYDATA\nFIELD f 1\nnames 1 2 string\nab\nc%20d\nPOINTS 3 float\n0 0 0 1 0 0 0 1 0\nPOLYGONS 2 3\nOFFSETS vtktypeint64\n0 3\n"
-                        "CONNECTIVITY vtktypeint64\n0 1 2\nVERTICES 2 1\nOFFSETS vtktypeint64\n0 1\nCONNECTIVITY vtktypeint64\n2\n");
+    check_text("a.stl", "solid a b\nfacet\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 "
+                        "0\nendfacet\nendsolid\nsolid c\nendsolid\n");
+    check_text(
+        "a.obj",
+        "g x\nv 0 0 0 1 1 1\nv 1 0 0 1 1 1\nv 0 1 0 1 1 1\nusemtl m\nf 1 2 3\ng y\nf 1 2 \\\n3\n");
+    check_text(
+        "a.vtk",
+        "# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 int\n0 0 0 1 0 "
+        "0 0 1 0 0 0 1\nCELLS 1 18\n17 4 3 0 1 2 3 0 1 3 3 0 2 3 3 1 2 3\nCELL_TYPES 1\n42\n"
+        "POINT_DATA 4\nSCALARS s int\nLOOKUP_TABLE d\n1 2 3 4\nCELL_DATA 1\nCOLOR_SCALARS c 3\n1 0 "
+        "1\nFIELD f 1\nn 1 1 double\n2\n");
+    check_text("b.vtk", "# vtk DataFile Version 5.1\nt\nASCII\nDATASET POLYDATA\nFIELD f 1\nnames "
+                        "1 2 string\nab\nc%20d\nPOINTS 3 float\n0 0 0 1 0 0 0 1 0\nPOLYGONS 2 "
+                        "3\nOFFSETS vtktypeint64\n0 3\n"
+                        "CONNECTIVITY vtktypeint64\n0 1 2\nVERTICES 2 1\nOFFSETS vtktypeint64\n0 "
+                        "1\nCONNECTIVITY vtktypeint64\n2\n");
     for (int compressor = VTK_NONE; compressor < N_VTK_COMPRESSORS; compressor++) {
         char path[1024];
-        vtk_maker m = {.layout = compressor == VTK_NONE ? VTK_WRAPPED : VTK_APPENDED_BASE64, .compressor = compressor, .word_bytes = 8, .block_bytes = 100};
+        vtk_maker m = {.layout = compressor == VTK_NONE ? VTK_WRAPPED : VTK_APPENDED_BASE64,
+                       .compressor = compressor,
+                       .word_bytes = 8,
+                       .block_bytes = 100};
         vtk_begin(&m);
         vtk_put_piece(&m, 20, 1);
         vtk_put_piece(&m, 5, 1);
@@ -81,7 +96,9 @@ static grv_status read_collection(void *path)
 
 static void test_collection(void **state)
 {
-    static const char text[] = "<VTKFile type=\"Collection\"><Collection><DataSet timestep=\"1\" file=\"a.vtu\"/><DataSet file=\"b.vtu\" name=\"n\"/></Collection></VTKFile>";
+    static const char text[] =
+        "<VTKFile type=\"Collection\"><Collection><DataSet timestep=\"1\" file=\"a.vtu\"/><DataSet "
+        "file=\"b.vtu\" name=\"n\"/></Collection></VTKFile>";
     (void)state;
     char path[1024];
     (void)snprintf(path, sizeof path, "%s", in_folder("c.pvd"));
@@ -126,7 +143,8 @@ static void test_writers(void **state)
 
 static grv_status repair(void *argument)
 {
-    static const float points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 0}};
+    static const float points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0},
+                                      {1, 0, 0}, {0, 1, 0}, {1, 1, 0}};
     static const int32_t ids[] = {0, 1, 2, 3, 4, 5};
     grv_triangles *t = NULL;
     grv_mesh *mesh = NULL;
@@ -156,6 +174,8 @@ static void test_repair(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_readers), cmocka_unit_test(test_collection), cmocka_unit_test(test_writers), cmocka_unit_test(test_repair)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_readers), cmocka_unit_test(test_collection),
+        cmocka_unit_test(test_writers), cmocka_unit_test(test_repair)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -101,7 +101,8 @@ static uint32_t cells_of(const grv_mesh *mesh)
         if (head[0] == GRV_CELL_POLYHEDRON) qsort(ids, (size_t)head[1], sizeof *ids, compare_ids);
         put(&p, ids, (size_t)head[1] * sizeof *ids);
         if (mesh->face_offsets == NULL) continue;
-        put(&p, mesh->faces + mesh->face_offsets[i], (size_t)(mesh->face_offsets[i + 1] - mesh->face_offsets[i]) * sizeof *ids);
+        put(&p, mesh->faces + mesh->face_offsets[i],
+            (size_t)(mesh->face_offsets[i + 1] - mesh->face_offsets[i]) * sizeof *ids);
     }
     return finish(&p);
 }
@@ -120,17 +121,24 @@ static uint32_t data_of(const grv_mesh_arrays *list, uint32_t flip)
 
 /* ---- tests ---- */
 
-static bool is_stl(const char *path) { return strstr(path, ".stl") != NULL || strstr(path, ".STL") != NULL; }
+static bool is_stl(const char *path)
+{
+    return strstr(path, ".stl") != NULL || strstr(path, ".STL") != NULL;
+}
 
 /* NULL, or what is wrong. */
 static const char *check_mesh(const mesh_file *expected, const grv_mesh *mesh)
 {
     const uint32_t data = data_of(&mesh->point_data, 0) + data_of(&mesh->cell_data, UINT32_MAX);
     if (mesh->kind != expected->kind) return "another kind of mesh";
-    if (grv_mesh_n_points(mesh) != expected->n_points || grv_mesh_n_cells(mesh) != expected->n_cells) return "another number of points or cells";
-    if (points_of(mesh, is_stl(expected->path)) != expected->points) return "other points than VTK reads";
+    if (grv_mesh_n_points(mesh) != expected->n_points ||
+        grv_mesh_n_cells(mesh) != expected->n_cells)
+        return "another number of points or cells";
+    if (points_of(mesh, is_stl(expected->path)) != expected->points)
+        return "other points than VTK reads";
     if (cells_of(mesh) != expected->cells) return "other cells than VTK reads";
-    if (expected->data >= 0 && !is_stl(expected->path) && data != (uint32_t)expected->data) return "other data than VTK reads";
+    if (expected->data >= 0 && !is_stl(expected->path) && data != (uint32_t)expected->data)
+        return "other data than VTK reads";
     return NULL;
 }
 
@@ -143,10 +151,18 @@ static bool check_file(const mesh_file *expected, int n_threads)
     (void)snprintf(path, sizeof path, "%s/%s", data_folder(), expected->path);
     const grv_status status = grv_mesh_read(path, &params, &mesh);
     const char *wrong = NULL;
-    if (expected->refused != NULL) wrong = status != GRV_OK && mesh == NULL && strstr(grv_error_message(), expected->refused) != NULL ? NULL : "not refused as expected";
-    else wrong = status == GRV_OK ? check_mesh(expected, mesh) : "not read";
-    if (wrong != NULL) print_error("%s: %s (%lld points, %lld cells) %s\n", expected->path, wrong, mesh == NULL ? 0LL : (long long)grv_mesh_n_points(mesh),
-                                   mesh == NULL ? 0LL : (long long)grv_mesh_n_cells(mesh), status == GRV_OK ? "" : grv_error_message());
+    if (expected->refused != NULL)
+        wrong = status != GRV_OK && mesh == NULL &&
+                        strstr(grv_error_message(), expected->refused) != NULL
+                    ? NULL
+                    : "not refused as expected";
+    else
+        wrong = status == GRV_OK ? check_mesh(expected, mesh) : "not read";
+    if (wrong != NULL)
+        print_error("%s: %s (%lld points, %lld cells) %s\n", expected->path, wrong,
+                    mesh == NULL ? 0LL : (long long)grv_mesh_n_points(mesh),
+                    mesh == NULL ? 0LL : (long long)grv_mesh_n_cells(mesh),
+                    status == GRV_OK ? "" : grv_error_message());
     grv_mesh_destroy(&mesh);
     return wrong == NULL;
 }
@@ -160,7 +176,8 @@ static void test_files(void **state)
         skip();
     }
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        for (int n_threads = 1; n_threads <= 3; n_threads += 2) n_wrong += !check_file(&table[i], n_threads);
+        for (int n_threads = 1; n_threads <= 3; n_threads += 2)
+            n_wrong += !check_file(&table[i], n_threads);
     assert_int_equal(n_wrong, 0);
 }
 
@@ -171,7 +188,9 @@ static void test_collections(void **state)
         const char *path;
         int64_t n;
         double last_time;
-    } collections[] = {{"vtk/vtk_data/pvd/dualSphereAnimation.pvd", 22, 10}, {"vtk/openfoam_cavity/VTK/run_cavity_100.vtm", 3, 0}, {"vtk/vtkio/hexahedron_parallel.pvtu", 1, 0}};
+    } collections[] = {{"vtk/vtk_data/pvd/dualSphereAnimation.pvd", 22, 10},
+                       {"vtk/openfoam_cavity/VTK/run_cavity_100.vtm", 3, 0},
+                       {"vtk/vtkio/hexahedron_parallel.pvtu", 1, 0}};
     (void)state;
     if (access(data_folder(), R_OK) != 0) skip();
     for (size_t i = 0; i < sizeof collections / sizeof collections[0]; i++) {
@@ -182,8 +201,10 @@ static void test_collections(void **state)
         assert_ok(grv_mesh_collection_read(path, &members, &n));
         assert_int_equal(n, collections[i].n);
         for (int64_t k = 0; k < n; k++)
-            if (access(members[k].path, R_OK) != 0) fail_msg("%s names %s, which is not there", path, members[k].path);
-        assert_true(members[n - 1].time == collections[i].last_time && members[n - 1].has_time == (i == 0));
+            if (access(members[k].path, R_OK) != 0)
+                fail_msg("%s names %s, which is not there", path, members[k].path);
+        assert_true(members[n - 1].time == collections[i].last_time &&
+                    members[n - 1].has_time == (i == 0));
         grv_mesh_members_free(members, n);
     }
 }
@@ -196,8 +217,12 @@ static void test_bodies(void **state)
         bool is_watertight;
         double volume; /* NaN: not known */
         double tolerance;
-    } bodies[] = {{"geometry/trimesh/unit_cube.STL", true, 1}, {"geometry/trimesh/20mm-xyz-cube.stl", true, NAN}, {"geometry/trimesh/featuretype.STL", true, NAN, 1e-5},
-                  {"geometry/assimp/sphereWithHole.stl", false, NAN}, {"cfd/ahmed/ahmed_25_ascii.stl.gz", true, NAN}, {"cfd/ahmed/ahmed_35_binary_solid_header.stl", true, NAN}};
+    } bodies[] = {{"geometry/trimesh/unit_cube.STL", true, 1},
+                  {"geometry/trimesh/20mm-xyz-cube.stl", true, NAN},
+                  {"geometry/trimesh/featuretype.STL", true, NAN, 1e-5},
+                  {"geometry/assimp/sphereWithHole.stl", false, NAN},
+                  {"cfd/ahmed/ahmed_25_ascii.stl.gz", true, NAN},
+                  {"cfd/ahmed/ahmed_35_binary_solid_header.stl", true, NAN}};
     (void)state;
     if (access(data_folder(), R_OK) != 0) skip();
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
@@ -211,8 +236,11 @@ static void test_bodies(void **state)
         assert_ok(grv_triangles_weld(t, bodies[i].tolerance, NULL));
         assert_ok(grv_triangles_clean(t, NULL));
         assert_ok(grv_triangles_measure_get(t, &m));
-        if (m.is_watertight != bodies[i].is_watertight) fail_msg("%s: watertight %d, %lld boundary edges", path, m.is_watertight, (long long)m.n_boundary_edges);
-        if (bodies[i].volume == bodies[i].volume) assert_true(fabs(m.volume - bodies[i].volume) < 1e-6);
+        if (m.is_watertight != bodies[i].is_watertight)
+            fail_msg("%s: watertight %d, %lld boundary edges", path, m.is_watertight,
+                     (long long)m.n_boundary_edges);
+        if (bodies[i].volume == bodies[i].volume)
+            assert_true(fabs(m.volume - bodies[i].volume) < 1e-6);
         if (m.is_watertight) assert_true(m.volume > 0);
         grv_triangles_destroy(&t);
         grv_mesh_destroy(&mesh);
@@ -221,6 +249,8 @@ static void test_bodies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files), cmocka_unit_test(test_collections), cmocka_unit_test(test_bodies)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_collections),
+                                       cmocka_unit_test(test_bodies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

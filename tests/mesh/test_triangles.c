@@ -14,19 +14,23 @@ static const double far_away[3] = {1e6, -2e6, 3e6};
 /* A cube of side 2 around a centre as a soup: every triangle has its own points. */
 static grv_triangles *make_cube(grv_store_type type, const double centre[3])
 {
-    static const int8_t quads[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4}, {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
+    static const int8_t quads[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4},
+                                       {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
     static const int8_t corners[2][3] = {{0, 1, 2}, {0, 2, 3}};
     double points[108];
     float floats[108];
     int32_t ids[36];
     for (int k = 0; k < 36; k++) {
         const int corner = quads[k / 6][corners[k / 3 % 2][k % 3]];
-        for (int axis = 0; axis < 3; axis++) points[3 * k + axis] = centre[axis] + (corner >> axis & 1 ? 1 : -1);
+        for (int axis = 0; axis < 3; axis++)
+            points[3 * k + axis] = centre[axis] + (corner >> axis & 1 ? 1 : -1);
         ids[k] = k;
     }
     for (int i = 0; i < 108; i++) floats[i] = (float)points[i];
     grv_triangles *t = NULL;
-    assert_ok(grv_triangles_create(type, 36, type == GRV_STORE_F32 ? (const void *)floats : (const void *)points, 12, ids, &t));
+    assert_ok(grv_triangles_create(
+        type, 36, type == GRV_STORE_F32 ? (const void *)floats : (const void *)points, 12, ids,
+        &t));
     return t;
 }
 
@@ -80,7 +84,8 @@ static void test_ball(void **state)
         }
     for (int i = 0; i < N; i++)
         for (int j = 0; j < M; j++) {
-            const int32_t a = i * M + j, b = (i + 1) * M + j, c = i * M + (j + 1) % M, d = (i + 1) * M + (j + 1) % M;
+            const int32_t a = i * M + j, b = (i + 1) * M + j, c = i * M + (j + 1) % M,
+                          d = (i + 1) * M + (j + 1) % M;
             const int32_t two[2][3] = {{a, b, d}, {a, d, c}};
             memcpy(ids[2 * (i * M + j)], two, sizeof two);
         }
@@ -97,7 +102,8 @@ static void test_ball(void **state)
     const double area = 4 * M_PI * 4, volume = 4 * M_PI * 8 / 3;
     assert_true(m.area < area && m.area > 0.997 * area);
     assert_true(m.volume < volume && m.volume > 0.996 * volume);
-    assert_true(fabs(m.volume_centre[0] - 5) < 1e-12 && fabs(m.volume_centre[2]) < 1e-12 && fabs(m.centre[1]) < 1e-12);
+    assert_true(fabs(m.volume_centre[0] - 5) < 1e-12 && fabs(m.volume_centre[2]) < 1e-12 &&
+                fabs(m.centre[1]) < 1e-12);
     /* a third of the triangles turned over, and back */
     for (int64_t i = 0; i < t->n_triangles; i += 3) {
         const int32_t kept = t->triangles[3 * i];
@@ -170,8 +176,10 @@ static void test_orient(void **state)
 
 static void test_clean(void **state)
 {
-    static const float points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {2, 0, 0}, {NAN, 0, 0}, {9, 9, 9}, {0, 0, 1}};
-    static const int32_t ids[][3] = {{0, 1, 2}, {0, 0, 1}, {0, 1, 3}, {2, 1, 0}, {1, 2, 4}, {6, 1, 2}, {1, 2, 0}};
+    static const float points[][3] = {{0, 0, 0},   {1, 0, 0}, {0, 1, 0}, {2, 0, 0},
+                                      {NAN, 0, 0}, {9, 9, 9}, {0, 0, 1}};
+    static const int32_t ids[][3] = {{0, 1, 2}, {0, 0, 1}, {0, 1, 3}, {2, 1, 0},
+                                     {1, 2, 4}, {6, 1, 2}, {1, 2, 0}};
     (void)state;
     grv_triangles *t = NULL;
     grv_triangles_cleaned cleaned;
@@ -188,7 +196,8 @@ static void test_clean(void **state)
     assert_memory_equal(t->triangles, expected, sizeof expected);
     assert_true(((const float *)t->points)[11] == 1);
     grv_triangles_destroy(&t);
-    assert_fails(grv_triangles_create(GRV_STORE_F32, 6, points, 7, ids[0], &t), GRV_E_ARG, "triangle 5 has point 6");
+    assert_fails(grv_triangles_create(GRV_STORE_F32, 6, points, 7, ids[0], &t), GRV_E_ARG,
+                 "triangle 5 has point 6");
     assert_null(t);
 }
 
@@ -205,16 +214,22 @@ static void test_weld(void **state)
         double kept[N][3];
         for (int i = 0; i < N; i++)
             for (int axis = 0; axis < 3; axis++) {
-                const double random = grv_random_uniform(3, (uint64_t)variant, (uint64_t)(3 * i + axis));
+                const double random =
+                    grv_random_uniform(3, (uint64_t)variant, (uint64_t)(3 * i + axis));
                 /* a lattice with copies and signed zeros, and points between */
-                points[i][axis] = i % 2 ? shift + random : shift + floor(4 * random) / 4 * (shift == 0 && i % 4 == 0 ? -1 : 1);
+                points[i][axis] =
+                    i % 2 ? shift + random
+                          : shift + floor(4 * random) / 4 * (shift == 0 && i % 4 == 0 ? -1 : 1);
             }
         /* equal ones first, the first of them standing for all */
         static double distinct[N][3];
         int n_distinct = 0, of[N];
         for (int i = 0; i < N; i++) {
             int k = 0;
-            while (k < n_distinct && !(points[i][0] == distinct[k][0] && points[i][1] == distinct[k][1] && points[i][2] == distinct[k][2])) k++;
+            while (k < n_distinct &&
+                   !(points[i][0] == distinct[k][0] && points[i][1] == distinct[k][1] &&
+                     points[i][2] == distinct[k][2]))
+                k++;
             if (k == n_distinct) memcpy(distinct[n_distinct++], points[i], sizeof points[i]);
             of[i] = k;
         }
@@ -222,7 +237,8 @@ static void test_weld(void **state)
         for (int i = 0; i < n_distinct; i++) {
             int k = 0;
             for (; k < n_kept && tolerance > 0; k++) {
-                const double x = distinct[i][0] - kept[k][0], y = distinct[i][1] - kept[k][1], z = distinct[i][2] - kept[k][2];
+                const double x = distinct[i][0] - kept[k][0], y = distinct[i][1] - kept[k][1],
+                             z = distinct[i][2] - kept[k][2];
                 if (x * x + y * y + z * z <= tolerance * tolerance) break;
             }
             if (tolerance == 0) k = n_kept;
@@ -241,7 +257,8 @@ static void test_weld(void **state)
         assert_int_equal(n_joined, N - n_kept);
         for (int i = 0; i < N; i++) assert_int_equal(t->triangles[3 * i], expected[i]);
         for (int i = 0; i < n_kept; i++)
-            for (int axis = 0; axis < 3; axis++) assert_true(((const double *)t->points)[3 * i + axis] == kept[i][axis]);
+            for (int axis = 0; axis < 3; axis++)
+                assert_true(((const double *)t->points)[3 * i + axis] == kept[i][axis]);
         grv_triangles_destroy(&t);
     }
     grv_triangles *t = make_cube(GRV_STORE_F32, far_away);
@@ -256,9 +273,14 @@ static void test_weld(void **state)
 /* Every kind of flat cell, as triangles and back. */
 static void test_from_mesh(void **state)
 {
-    static const double points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 0}, {0, 2, 0}, {1, 2, 0}};
-    static const int64_t offsets[] = {0, 3, 7, 11, 17, 23, 25, 29}, ids[] = {0, 1, 2, 0, 1, 3, 2, 0, 1, 2, 3, 0, 1, 3, 5, 4, 2, 0, 1, 2, 3, 4, 5, 0, 1, 0, 1, 2, 3};
-    static const uint8_t types[] = {GRV_CELL_TRIANGLE, GRV_CELL_QUAD, GRV_CELL_PIXEL, GRV_CELL_POLYGON, GRV_CELL_TRIANGLE_STRIP, GRV_CELL_LINE, GRV_CELL_TETRA};
+    static const double points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0},
+                                       {1, 1, 0}, {0, 2, 0}, {1, 2, 0}};
+    static const int64_t offsets[] = {0, 3, 7, 11, 17, 23, 25, 29},
+                         ids[] = {0, 1, 2, 0, 1, 3, 2, 0, 1, 2, 3, 0, 1, 3, 5,
+                                  4, 2, 0, 1, 2, 3, 4, 5, 0, 1, 0, 1, 2, 3};
+    static const uint8_t types[] = {GRV_CELL_TRIANGLE, GRV_CELL_QUAD,           GRV_CELL_PIXEL,
+                                    GRV_CELL_POLYGON,  GRV_CELL_TRIANGLE_STRIP, GRV_CELL_LINE,
+                                    GRV_CELL_TETRA};
     static const int32_t faces[] = {0, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4};
     static const double areas[] = {0.5, 1, 1, 2, 2};
     grv_mesh *mesh = NULL, *back = NULL;
@@ -273,7 +295,9 @@ static void test_from_mesh(void **state)
     double area[5] = {0};
     for (int i = 0; i < 13; i++) {
         const int32_t *const c = t->triangles + 3 * i;
-        const double twice = (points[c[1]][0] - points[c[0]][0]) * (points[c[2]][1] - points[c[0]][1]) - (points[c[1]][1] - points[c[0]][1]) * (points[c[2]][0] - points[c[0]][0]);
+        const double twice =
+            (points[c[1]][0] - points[c[0]][0]) * (points[c[2]][1] - points[c[0]][1]) -
+            (points[c[1]][1] - points[c[0]][1]) * (points[c[2]][0] - points[c[0]][0]);
         assert_true(twice >= 0); /* all are turned the same way; one has no area */
         area[faces[i]] += twice / 2;
     }
@@ -295,19 +319,23 @@ static void test_empty(void **state)
     grv_triangles *t = NULL;
     grv_triangles_cleaned cleaned;
     grv_triangles_oriented oriented;
-    assert_ok(grv_triangles_create(GRV_STORE_F32, 0, "", 0, (const int32_t *)(const void *)"\0\0\0", &t));
+    assert_ok(
+        grv_triangles_create(GRV_STORE_F32, 0, "", 0, (const int32_t *)(const void *)"\0\0\0", &t));
     assert_ok(grv_triangles_weld(t, 1, NULL));
     assert_ok(grv_triangles_clean(t, &cleaned));
     assert_ok(grv_triangles_orient(t, true, &oriented));
     const grv_triangles_measure m = measure(t);
-    assert_true(m.area == 0 && m.volume == 0 && isnan(m.lower[0]) && isnan(m.centre[0]) && !m.is_watertight);
+    assert_true(m.area == 0 && m.volume == 0 && isnan(m.lower[0]) && isnan(m.centre[0]) &&
+                !m.is_watertight);
     assert_int_equal(cleaned.n_unused + oriented.n_components, 0);
     grv_triangles_destroy(&t);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cube), cmocka_unit_test(test_ball), cmocka_unit_test(test_orient), cmocka_unit_test(test_clean),
-                                       cmocka_unit_test(test_weld), cmocka_unit_test(test_from_mesh), cmocka_unit_test(test_empty)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cube),  cmocka_unit_test(test_ball), cmocka_unit_test(test_orient),
+        cmocka_unit_test(test_clean), cmocka_unit_test(test_weld), cmocka_unit_test(test_from_mesh),
+        cmocka_unit_test(test_empty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

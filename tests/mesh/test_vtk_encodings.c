@@ -14,7 +14,10 @@ enum { N_POINTS = 1501 };
 
 static void check_mesh(const grv_mesh *mesh, const int32_t *sizes, int n_pieces, const char *what)
 {
-    const grv_mesh_array *const u = grv_mesh_find(&mesh->point_data, "u"), *const id = grv_mesh_find(&mesh->cell_data, "id");
+    const grv_mesh_array *const u = grv_mesh_find(&mesh->point_data, "u"), *const id =
+                                                                               grv_mesh_find(
+                                                                                   &mesh->cell_data,
+                                                                                   "id");
     int64_t point = 0, cell = 0;
     assert_int_equal(mesh->kind, GRV_MESH_CELLS);
     assert_non_null(u);
@@ -22,15 +25,19 @@ static void check_mesh(const grv_mesh *mesh, const int32_t *sizes, int n_pieces,
     assert_int_equal(mesh->points.type, GRV_STORE_F32);
     for (int piece = 0; piece < n_pieces; piece++) {
         for (int64_t i = 0; i < 3 * sizes[piece]; i++) {
-            if (value_of(&mesh->points, 3 * point + i) != (double)((float)((size_t)i * 7919 % 1009) / 16)) fail_msg("%s: point value %lld", what, (long long)i);
-            if (value_of(u, 3 * point + i) != (double)i / 3 + (i % 5 == 0 ? 1e-7 : 0)) fail_msg("%s: u value %lld", what, (long long)i);
+            if (value_of(&mesh->points, 3 * point + i) !=
+                (double)((float)((size_t)i * 7919 % 1009) / 16))
+                fail_msg("%s: point value %lld", what, (long long)i);
+            if (value_of(u, 3 * point + i) != (double)i / 3 + (i % 5 == 0 ? 1e-7 : 0))
+                fail_msg("%s: u value %lld", what, (long long)i);
         }
         for (int64_t i = 0; i < sizes[piece] - 3; i++) {
             assert_int_equal(mesh->offsets[cell + i], 4 * (cell + i));
             assert_int_equal(mesh->types[cell + i], GRV_CELL_TETRA);
             assert_int_equal(integer_of(id, cell + i), 4 * (i + 1));
             for (int64_t k = 0; k < 4; k++)
-                if (mesh->connectivity[4 * (cell + i) + k] != point + i + k) fail_msg("%s: connectivity of cell %lld", what, (long long)i);
+                if (mesh->connectivity[4 * (cell + i) + k] != point + i + k)
+                    fail_msg("%s: connectivity of cell %lld", what, (long long)i);
         }
         point += sizes[piece];
         cell += sizes[piece] - 3;
@@ -42,7 +49,9 @@ static void check_mesh(const grv_mesh *mesh, const int32_t *sizes, int n_pieces,
 static void check_encoding(vtk_maker *m, const int32_t *sizes, int n_pieces)
 {
     char what[128];
-    (void)snprintf(what, sizeof what, "layout %d, compressor %d, words of %d, big endian %d, %d pieces", m->layout, m->compressor, m->word_bytes, m->big_endian, n_pieces);
+    (void)snprintf(what, sizeof what,
+                   "layout %d, compressor %d, words of %d, big endian %d, %d pieces", m->layout,
+                   m->compressor, m->word_bytes, m->big_endian, n_pieces);
     vtk_begin(m);
     for (int i = 0; i < n_pieces; i++) vtk_put_piece(m, sizes[i], 1);
     vtk_end(m);
@@ -51,7 +60,8 @@ static void check_encoding(vtk_maker *m, const int32_t *sizes, int n_pieces)
     for (int n_threads = 1; n_threads <= 3; n_threads++) {
         const grv_mesh_read_params params = {.n_threads = n_threads};
         grv_mesh *mesh = NULL;
-        if (grv_mesh_read(in_folder("made.vtu"), &params, &mesh) != GRV_OK) fail_msg("%s: %s", what, grv_error_message());
+        if (grv_mesh_read(in_folder("made.vtu"), &params, &mesh) != GRV_OK)
+            fail_msg("%s: %s", what, grv_error_message());
         check_mesh(mesh, sizes, n_pieces, what);
         grv_mesh_destroy(&mesh);
     }
@@ -62,10 +72,15 @@ static void test_encodings(void **state)
     static const int32_t one[] = {N_POINTS}, three[] = {7, N_POINTS, 4};
     (void)state;
     for (int layout = 0; layout < N_VTK_LAYOUTS; layout++)
-        for (int compressor = 0; compressor < (layout == VTK_ASCII ? 1 : N_VTK_COMPRESSORS); compressor++)
+        for (int compressor = 0; compressor < (layout == VTK_ASCII ? 1 : N_VTK_COMPRESSORS);
+             compressor++)
             for (int variant = 0; variant < 8; variant++) {
                 /* blocks of 1000 bytes cut values, and do not end where groups of base64 do */
-                vtk_maker m = {.layout = layout, .compressor = compressor, .word_bytes = variant & 1 ? 8 : 4, .big_endian = variant >> 1 & 1, .block_bytes = variant & 4 ? 1000 : 4096};
+                vtk_maker m = {.layout = layout,
+                               .compressor = compressor,
+                               .word_bytes = variant & 1 ? 8 : 4,
+                               .big_endian = variant >> 1 & 1,
+                               .block_bytes = variant & 4 ? 1000 : 4096};
                 check_encoding(&m, one, 1);
                 if (variant < 4) check_encoding(&m, three, 3);
             }
@@ -78,7 +93,10 @@ static void test_edges(void **state)
     for (int compressor = 0; compressor < N_VTK_COMPRESSORS; compressor++) {
         for (int layout = 0; layout < VTK_ASCII; layout++) {
             static const int32_t size[] = {64};
-            vtk_maker m = {.layout = layout, .compressor = compressor, .word_bytes = 8, .block_bytes = 64 * 12};
+            vtk_maker m = {.layout = layout,
+                           .compressor = compressor,
+                           .word_bytes = 8,
+                           .block_bytes = 64 * 12};
             check_encoding(&m, size, 1);
             vtk_begin(&m);
             vtk_text(&m, "<Piece NumberOfPoints=\"0\" NumberOfCells=\"0\"><Points>");
@@ -101,6 +119,7 @@ static void test_edges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_encodings), cmocka_unit_test(test_edges)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_encodings),
+                                       cmocka_unit_test(test_edges)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

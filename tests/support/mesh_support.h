@@ -34,9 +34,11 @@ static inline int64_t integer_of(const grv_mesh_array *a, int64_t i)
 
 static inline void assert_same_array(const grv_mesh_array *a, const grv_mesh_array *b)
 {
-    if (a->type != b->type || a->n_components != b->n_components || a->n_tuples != b->n_tuples || a->is_text != b->is_text || a->n_bytes != b->n_bytes)
-        fail_msg("array '%s': type %d, [%lld, %d]; expected '%s': type %d, [%lld, %d]", a->name, (int)a->type, (long long)a->n_tuples, a->n_components, b->name,
-                 (int)b->type, (long long)b->n_tuples, b->n_components);
+    if (a->type != b->type || a->n_components != b->n_components || a->n_tuples != b->n_tuples ||
+        a->is_text != b->is_text || a->n_bytes != b->n_bytes)
+        fail_msg("array '%s': type %d, [%lld, %d]; expected '%s': type %d, [%lld, %d]", a->name,
+                 (int)a->type, (long long)a->n_tuples, a->n_components, b->name, (int)b->type,
+                 (long long)b->n_tuples, b->n_components);
     assert_string_equal(a->name != NULL ? a->name : "", b->name != NULL ? b->name : "");
     if (a->n_bytes > 0) assert_memory_equal(a->data, b->data, a->n_bytes);
 }
@@ -57,12 +59,16 @@ static inline void assert_same_mesh(const grv_mesh *a, const grv_mesh *b)
     if (a->n_cells > 0) {
         assert_memory_equal(a->offsets, b->offsets, (size_t)(a->n_cells + 1) * sizeof *a->offsets);
         assert_memory_equal(a->types, b->types, (size_t)a->n_cells);
-        if (a->offsets[a->n_cells] > 0) assert_memory_equal(a->connectivity, b->connectivity, (size_t)a->offsets[a->n_cells] * sizeof *a->connectivity);
+        if (a->offsets[a->n_cells] > 0)
+            assert_memory_equal(a->connectivity, b->connectivity,
+                                (size_t)a->offsets[a->n_cells] * sizeof *a->connectivity);
     }
     assert_int_equal(a->face_offsets != NULL, b->face_offsets != NULL);
     if (a->face_offsets != NULL) {
-        assert_memory_equal(a->face_offsets, b->face_offsets, (size_t)(a->n_cells + 1) * sizeof *a->face_offsets);
-        assert_memory_equal(a->faces, b->faces, (size_t)a->face_offsets[a->n_cells] * sizeof *a->faces);
+        assert_memory_equal(a->face_offsets, b->face_offsets,
+                            (size_t)(a->n_cells + 1) * sizeof *a->face_offsets);
+        assert_memory_equal(a->faces, b->faces,
+                            (size_t)a->face_offsets[a->n_cells] * sizeof *a->faces);
     }
     assert_memory_equal(a->extent, b->extent, sizeof a->extent);
     assert_memory_equal(a->origin, b->origin, sizeof a->origin);
@@ -78,10 +84,16 @@ static inline void assert_same_mesh(const grv_mesh *a, const grv_mesh *b)
 /* An unstructured grid of every common cell, a polyhedron, data of all types, a name that needs escaping, strings and a time. */
 static inline grv_mesh *make_grid(void)
 {
-    static const double points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {1, 0, 1}, {0, 1, 1}, {1, 1, 1}, {2, 0.1, -1e-300}};
-    static const int64_t offsets[] = {0, 1, 3, 6, 10, 14, 22, 26}, ids[] = {8, 0, 1, 0, 1, 2, 0, 1, 4, 2, 0, 1, 2, 3, 0, 1, 4, 2, 3, 5, 7, 6, 0, 1, 2, 3};
-    static const uint8_t types[] = {GRV_CELL_VERTEX, GRV_CELL_LINE, GRV_CELL_TRIANGLE, GRV_CELL_QUAD, GRV_CELL_TETRA, GRV_CELL_HEXAHEDRON, GRV_CELL_POLYHEDRON};
-    static const int64_t face_offsets[] = {0, 0, 0, 0, 0, 0, 0, 17}, faces[] = {4, 3, 0, 1, 2, 3, 0, 1, 3, 3, 0, 2, 3, 3, 1, 2, 3};
+    static const double points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1},        {1, 1, 0},
+                                       {1, 0, 1}, {0, 1, 1}, {1, 1, 1}, {2, 0.1, -1e-300}};
+    static const int64_t offsets[] = {0, 1, 3, 6, 10, 14, 22, 26},
+                         ids[] = {8, 0, 1, 0, 1, 2, 0, 1, 4, 2, 0, 1, 2,
+                                  3, 0, 1, 4, 2, 3, 5, 7, 6, 0, 1, 2, 3};
+    static const uint8_t types[] = {GRV_CELL_VERTEX,    GRV_CELL_LINE,  GRV_CELL_TRIANGLE,
+                                    GRV_CELL_QUAD,      GRV_CELL_TETRA, GRV_CELL_HEXAHEDRON,
+                                    GRV_CELL_POLYHEDRON};
+    static const int64_t face_offsets[] = {0, 0, 0, 0, 0, 0, 0, 17},
+                         faces[] = {4, 3, 0, 1, 2, 3, 0, 1, 3, 3, 0, 2, 3, 3, 1, 2, 3};
     static const int8_t i8[] = {-128, 127, 0, 1, 2, 3, 4, 5, 6};
     static const uint64_t u64[] = {UINT64_MAX, 1, 2, 3, 4, 5, 6};
     static const float vector[27] = {1.5F, -0.0F, 3e38F};
@@ -102,7 +114,8 @@ static inline grv_mesh *make_grid(void)
     box->data = NULL;
     for (int64_t i = 0; i < holder.n; i++) grv_free(holder.items[i].name);
     grv_free(holder.items);
-    assert_ok(grv_mesh_add_array(&mesh->point_data, "small <&> \"x\"", GRV_STORE_I8, 1, 9, i8, NULL));
+    assert_ok(
+        grv_mesh_add_array(&mesh->point_data, "small <&> \"x\"", GRV_STORE_I8, 1, 9, i8, NULL));
     assert_ok(grv_mesh_add_array(&mesh->point_data, "U", GRV_STORE_F32, 3, 9, vector, NULL));
     assert_ok(grv_mesh_add_array(&mesh->cell_data, "large", GRV_STORE_U64, 1, 7, u64, NULL));
     assert_ok(grv_mesh_add_array(&mesh->cell_data, "zeros", GRV_STORE_F64, 2, 7, NULL, NULL));

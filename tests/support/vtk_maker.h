@@ -11,12 +11,27 @@
 #include <lzma.h>
 #include <zlib.h>
 
-typedef enum vtk_layout { VTK_INLINE, VTK_WRAPPED, VTK_APART, VTK_APPENDED_BASE64, VTK_APPENDED_RAW, VTK_ASCII, N_VTK_LAYOUTS } vtk_layout;
-typedef enum vtk_compressor { VTK_NONE, VTK_ZLIB, VTK_LZ4, VTK_XZ, N_VTK_COMPRESSORS } vtk_compressor;
+typedef enum vtk_layout {
+    VTK_INLINE,
+    VTK_WRAPPED,
+    VTK_APART,
+    VTK_APPENDED_BASE64,
+    VTK_APPENDED_RAW,
+    VTK_ASCII,
+    N_VTK_LAYOUTS
+} vtk_layout;
+typedef enum vtk_compressor {
+    VTK_NONE,
+    VTK_ZLIB,
+    VTK_LZ4,
+    VTK_XZ,
+    N_VTK_COMPRESSORS
+} vtk_compressor;
 
 /* A file that is being made. */
 typedef struct vtk_maker {
-    vtk_layout layout;         /* WRAPPED: inline with a line break every 76 characters; APART: header and data in streams of their own */
+    vtk_layout
+        layout; /* WRAPPED: inline with a line break every 76 characters; APART: header and data in streams of their own */
     vtk_compressor compressor;
     int word_bytes, big_endian;
     size_t block_bytes;
@@ -33,39 +48,54 @@ static inline void vtk_add(char **to, size_t *n, const void *data, size_t n_data
     (*to)[*n] = '\0';
 }
 
-static inline void vtk_text(vtk_maker *m, const char *text) { vtk_add(&m->text, &m->n_text, text, strlen(text)); }
+static inline void vtk_text(vtk_maker *m, const char *text)
+{
+    vtk_add(&m->text, &m->n_text, text, strlen(text));
+}
 
 static inline void vtk_word(const vtk_maker *m, uint64_t value, uint8_t *out)
 {
-    for (int i = 0; i < m->word_bytes; i++) out[m->big_endian ? m->word_bytes - 1 - i : i] = (uint8_t)(value >> 8 * i);
+    for (int i = 0; i < m->word_bytes; i++)
+        out[m->big_endian ? m->word_bytes - 1 - i : i] = (uint8_t)(value >> 8 * i);
 }
 
-static inline void vtk_base64(vtk_maker *m, char **to, size_t *n, const uint8_t *data, size_t n_data)
+static inline void vtk_base64(vtk_maker *m, char **to, size_t *n, const uint8_t *data,
+                              size_t n_data)
 {
-    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < n_data; i += 3) {
         char group[5] = "====";
         const size_t left = n_data - i < 3 ? n_data - i : 3;
-        const unsigned bits = (unsigned)data[i] << 16 | (left > 1 ? (unsigned)data[i + 1] << 8 : 0) | (left > 2 ? (unsigned)data[i + 2] : 0);
+        const unsigned bits = (unsigned)data[i] << 16 |
+                              (left > 1 ? (unsigned)data[i + 1] << 8 : 0) |
+                              (left > 2 ? (unsigned)data[i + 2] : 0);
         for (size_t k = 0; k <= left; k++) group[k] = alphabet[bits >> (18 - 6 * k) & 63];
         vtk_add(to, n, group, 4);
         if (m->layout == VTK_WRAPPED && i % 57 == 54) vtk_add(to, n, "\n", 1);
     }
 }
 
-static inline size_t vtk_compress(const vtk_maker *m, const uint8_t *in, size_t n, uint8_t *out, size_t room)
+static inline size_t vtk_compress(const vtk_maker *m, const uint8_t *in, size_t n, uint8_t *out,
+                                  size_t room)
 {
     uLongf n_zlib = room;
     size_t n_xz = 0;
     switch (m->compressor) {
     case VTK_ZLIB: return compress2(out, &n_zlib, in, n, 5) == Z_OK ? n_zlib : 0;
-    case VTK_LZ4: return (size_t)LZ4_compress_default((const char *)in, (char *)out, (int)n, (int)room);
-    default: return lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, in, n, out, &n_xz, room) == LZMA_OK ? n_xz : 0;
+    case VTK_LZ4:
+        return (size_t)LZ4_compress_default((const char *)in, (char *)out, (int)n, (int)room);
+    default:
+        return lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, in, n, out, &n_xz, room) ==
+                       LZMA_OK
+                   ? n_xz
+                   : 0;
     }
 }
 
 /* Header and data of an array as bytes; *n_header of them are the header. */
-static inline uint8_t *vtk_pack(const vtk_maker *m, const uint8_t *data, size_t n, size_t *n_header, size_t *n_all)
+static inline uint8_t *vtk_pack(const vtk_maker *m, const uint8_t *data, size_t n, size_t *n_header,
+                                size_t *n_all)
 {
     const size_t n_blocks = (n + m->block_bytes - 1) / m->block_bytes, w = (size_t)m->word_bytes;
     uint8_t *const out = malloc((3 + n_blocks) * w + n + (n_blocks + 1) * 512 + 64);
@@ -90,7 +120,8 @@ static inline uint8_t *vtk_pack(const vtk_maker *m, const uint8_t *data, size_t 
     return out;
 }
 
-static inline void vtk_put_bytes(vtk_maker *m, char **to, size_t *n, const uint8_t *data, size_t n_data)
+static inline void vtk_put_bytes(vtk_maker *m, char **to, size_t *n, const uint8_t *data,
+                                 size_t n_data)
 {
     size_t n_header = 0, n_all = 0;
     uint8_t *const bytes = vtk_pack(m, data, n_data, &n_header, &n_all);
@@ -106,16 +137,23 @@ static inline void vtk_put_bytes(vtk_maker *m, char **to, size_t *n, const uint8
 }
 
 /* type: "Float32", ...; item_bytes 1, 4 or 8, in this machine's order */
-static inline void vtk_put_array(vtk_maker *m, const char *name, const char *type, int n_components, size_t item_bytes, const void *data, size_t n)
+static inline void vtk_put_array(vtk_maker *m, const char *name, const char *type, int n_components,
+                                 size_t item_bytes, const void *data, size_t n)
 {
     char tag[256];
     uint8_t *const bytes = malloc(n * item_bytes + 1);
     if (bytes == NULL) abort();
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < item_bytes; k++) bytes[i * item_bytes + (m->big_endian ? item_bytes - 1 - k : k)] = ((const uint8_t *)data)[i * item_bytes + k];
+        for (size_t k = 0; k < item_bytes; k++)
+            bytes[i * item_bytes + (m->big_endian ? item_bytes - 1 - k : k)] =
+                ((const uint8_t *)data)[i * item_bytes + k];
     const int is_appended = m->layout == VTK_APPENDED_BASE64 || m->layout == VTK_APPENDED_RAW;
-    (void)snprintf(tag, sizeof tag, "<DataArray type='%s' Name=\"%s\" NumberOfComponents=\" %d\" format=\"%s\"", type, name, n_components,
-                   is_appended ? "appended" : m->layout == VTK_ASCII ? "ascii" : "binary");
+    (void)snprintf(tag, sizeof tag,
+                   "<DataArray type='%s' Name=\"%s\" NumberOfComponents=\" %d\" format=\"%s\"",
+                   type, name, n_components,
+                   is_appended              ? "appended"
+                   : m->layout == VTK_ASCII ? "ascii"
+                                            : "binary");
     vtk_text(m, tag);
     if (is_appended) {
         (void)snprintf(tag, sizeof tag, " offset=\"%zu      \"/>\n", m->n_appended);
@@ -124,8 +162,15 @@ static inline void vtk_put_array(vtk_maker *m, const char *name, const char *typ
     } else if (m->layout == VTK_ASCII) {
         vtk_text(m, ">\n");
         for (size_t i = 0; i < n; i++) {
-            if (type[0] == 'F') (void)snprintf(tag, sizeof tag, " %.17g", item_bytes == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i]);
-            else (void)snprintf(tag, sizeof tag, "\n%lld", item_bytes == 1 ? (long long)((const uint8_t *)data)[i] : item_bytes == 4 ? (long long)((const int32_t *)data)[i] : (long long)((const int64_t *)data)[i]);
+            if (type[0] == 'F')
+                (void)snprintf(tag, sizeof tag, " %.17g",
+                               item_bytes == 4 ? (double)((const float *)data)[i]
+                                               : ((const double *)data)[i]);
+            else
+                (void)snprintf(tag, sizeof tag, "\n%lld",
+                               item_bytes == 1   ? (long long)((const uint8_t *)data)[i]
+                               : item_bytes == 4 ? (long long)((const int32_t *)data)[i]
+                                                 : (long long)((const int64_t *)data)[i]);
             vtk_text(m, tag);
         }
         vtk_text(m, "\n<InformationKey name=\"L2\"/></DataArray>\n");
@@ -139,8 +184,12 @@ static inline void vtk_put_array(vtk_maker *m, const char *name, const char *typ
 
 static inline void vtk_begin(vtk_maker *m)
 {
-    static const char *const compressors[] = {"", " compressor=\"vtkZLibDataCompressor\"", " compressor=\"vtkLZ4DataCompressor\"", " compressor=\"vtkLZMADataCompressor\""};
-    vtk_text(m, "<!-- a > comment -->\n<VTKFile type=\"UnstructuredGrid\" version=\"0.1\" byte_order=\"");
+    static const char *const compressors[] = {"", " compressor=\"vtkZLibDataCompressor\"",
+                                              " compressor=\"vtkLZ4DataCompressor\"",
+                                              " compressor=\"vtkLZMADataCompressor\""};
+    vtk_text(
+        m,
+        "<!-- a > comment -->\n<VTKFile type=\"UnstructuredGrid\" version=\"0.1\" byte_order=\"");
     vtk_text(m, m->big_endian ? "BigEndian\"" : "LittleEndian\"");
     if (m->word_bytes == 8) vtk_text(m, " header_type='UInt64'");
     vtk_text(m, compressors[m->compressor]);
@@ -151,7 +200,8 @@ static inline void vtk_end(vtk_maker *m)
 {
     vtk_text(m, "</UnstructuredGrid>\n");
     if (m->n_appended > 0) {
-        vtk_text(m, m->layout == VTK_APPENDED_RAW ? "<AppendedData encoding=\"raw\">\n _" : "<AppendedData encoding=\"base64\">_");
+        vtk_text(m, m->layout == VTK_APPENDED_RAW ? "<AppendedData encoding=\"raw\">\n _"
+                                                  : "<AppendedData encoding=\"base64\">_");
         vtk_add(&m->text, &m->n_text, m->appended, m->n_appended);
         if (m->layout == VTK_APPENDED_RAW) return; /* as some leave it */
         vtk_text(m, "</AppendedData>\n");
@@ -187,7 +237,8 @@ static inline void vtk_put_piece(vtk_maker *m, int32_t n, int with_data)
         offsets[i] = (int64_t)(4 * (i + 1));
         types[i] = 10;
     }
-    (void)snprintf(tag, sizeof tag, "<Piece NumberOfPoints=\"%d  \" NumberOfCells=\"%zu\">\n", n, n_cells);
+    (void)snprintf(tag, sizeof tag, "<Piece NumberOfPoints=\"%d  \" NumberOfCells=\"%zu\">\n", n,
+                   n_cells);
     vtk_text(m, tag);
     if (with_data) {
         vtk_text(m, "<CellData Scalars=\"id\">\n");
