@@ -12,7 +12,7 @@ static grv_status open_payload(const grvi_vtk_document *d, const grvi_vtk_array 
 {
     const char *const begin = (const char *)d->file->data;
     if (!a->is_appended) {
-        const int64_t at = a->text.at == NULL ? 0 : a->text.at - begin;
+        const int64_t at = a->text.n == 0 ? 0 : a->text.at - begin;
         return grvi_vtk_payload_open(d->file, &d->encoding, &a->where, true, at, at + a->text.n,
                                      payload);
     }

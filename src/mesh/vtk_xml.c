@@ -215,7 +215,8 @@ static grv_status read_array(xml_reading *r, const grvi_xml_tag *tag)
 {
     grvi_vtk_document *const d = r->document;
     grvi_vtk_array a = {.section = section_of(r),
-                        .where = {.path = r->xml.path, .at = tag->at - r->xml.begin}};
+                        .where = {.path = r->xml.path, .at = tag->at - r->xml.begin},
+                        .text = {"", 0}};
     int64_t n_components = 0;
     (void)grvi_xml_attribute(tag, "Name", &a.where.name);
     if (a.section != GRVI_VTK_NOWHERE) {

@@ -48,7 +48,7 @@ static inline void fuzz_reader(grvi_mesh_reader *reader, const uint8_t *data, si
     const grvi_mesh_file file = {.path = "fuzz", .data = data, .n_bytes = (int64_t)n, .fd = -1};
     grv_mesh *mesh = NULL;
     if (grv_mesh_create(GRV_MESH_SURFACE, &mesh) != GRV_OK) abort();
-    if (reader(&file, 2, mesh) == GRV_OK) {
+    if (reader(&file, 1, mesh) == GRV_OK) {
         check_mesh(mesh);
         use_triangles(mesh);
     }

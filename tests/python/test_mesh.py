@@ -135,8 +135,8 @@ def test_polyhedra():
 
 def make_surface():
     sphere = vtk.vtkSphereSource()
-    sphere.SetThetaResolution(200)
-    sphere.SetPhiResolution(100)
+    sphere.SetThetaResolution(60)
+    sphere.SetPhiResolution(40)
     sphere.Update()
     data = sphere.GetOutput()
     values = numpy_to_vtk(random.integers(-9, 9, data.GetNumberOfCells()).astype("i2"), deep=True)
