@@ -6,6 +6,8 @@ pkg_check_modules(JSONC REQUIRED IMPORTED_TARGET json-c)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
+pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
+pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 find_package(ZLIB REQUIRED)
 find_package(BZip2 REQUIRED)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
@@ -16,7 +18,8 @@ find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
 
 add_library(grove_base_dependencies INTERFACE)
 target_include_directories(grove_base_dependencies SYSTEM INTERFACE ${BLOSC_INCLUDE_DIR})
-target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConfig::YAML PkgConfig::ZSTD PkgConfig::LZ4 ZLIB::ZLIB
+target_link_libraries(grove_base_dependencies INTERFACE PkgConfig::JSONC PkgConfig::YAML PkgConfig::ZSTD PkgConfig::LZ4 PkgConfig::LZMA
+  PkgConfig::DEFLATE ZLIB::ZLIB
   BZip2::BZip2 ${BLOSC_LIBRARY} PkgConfig::CURL PkgConfig::XXHASH Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(grove_full_dependencies INTERFACE)
@@ -43,6 +46,6 @@ if(blosc_version_line MATCHES "\"([0-9.]+)")
   set(BLOSC_VERSION ${CMAKE_MATCH_1})
 endif()
 set(GROVE_LIBRARIES "{\"blosc\", \"${BLOSC_VERSION}\"}, {\"bzip2\", \"${BZIP2_VERSION_STRING}\"}, {\"json-c\", \"${JSONC_VERSION}\"}, \
-    {\"libcurl\", \"${CURL_VERSION}\"}, {\"liblz4\", \"${LZ4_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
+    {\"libcurl\", \"${CURL_VERSION}\"}, {\"libdeflate\", \"${DEFLATE_VERSION}\"}, {\"liblz4\", \"${LZ4_VERSION}\"}, {\"liblzma\", \"${LZMA_VERSION}\"}, {\"libpng\", \"${PNG_VERSION}\"}, \
     {\"libyaml\", \"${YAML_VERSION}\"}, {\"MPI standard\", \"${MPI_C_VERSION}\"}, {\"xxhash\", \"${XXHASH_VERSION}\"}, \
     {\"zlib\", \"${ZLIB_VERSION_STRING}\"}, {\"zstd\", \"${ZSTD_VERSION}\"}")

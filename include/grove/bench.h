@@ -83,6 +83,15 @@ GRV_API grv_status grv_bench_flow(const char *problem, grv_bench_result *result)
 GRV_API grv_status grv_bench_store(const char *problem, const char *folder,
                                    grv_bench_result *result) GRV_MUST_CHECK;
 
+/** Reading a mesh: an unstructured grid (VTU) of hexahedra, with data of points and cells, that is made in a folder by the first run and left there.
+ * Problems: "mesh:<raw|base64>:<none|zlib>[:<side>][:t<threads>][:r<repetitions>]", by default raw, none, 100 cells a side, 1 thread, 5 repetitions.
+ * Values: file_bytes, mesh_bytes (of the arrays), mesh_bytes_per_second, peak_bytes (of the process; it also holds what was made).
+ * The floor is reading the bytes of the file into a buffer. Correct: what was read is what was made, bit by bit.
+ * @param folder  made if it is absent
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM, GRV_E_IO */
+GRV_API grv_status grv_bench_mesh(const char *problem, const char *folder,
+                                  grv_bench_result *result) GRV_MUST_CHECK;
+
 /** The batch engine on local workers: tasks without work, programs, or tasks that sleep.
  * Problems: "batch:<call|program|sleep>:<tasks>[:w<workers>][:r<repetitions>][:s<seconds>]", by default a worker per core, 3 repetitions, sleeps of 2 s.
  * call: an in-process C function that returns its number; program: `true`. Values: submit_seconds, milliseconds_per_task, tasks_per_second,

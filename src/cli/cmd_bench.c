@@ -93,10 +93,13 @@ static grv_status run(const grvc_session *session)
     } else if (strncmp(problem, "sdf:", 4) == 0) {
         GRV_CHECK(session->n_words == 2, GRV_E_ARG, "a folder with the surface expected after '%.80s'", problem);
         GRV_TRY(grv_bench_sdf(problem, session->words[1], &result));
+    } else if (strncmp(problem, "mesh:", 5) == 0) {
+        GRV_CHECK(session->n_words == 2, GRV_E_ARG, "a folder for the file expected after '%.80s'", problem);
+        GRV_TRY(grv_bench_mesh(problem, session->words[1], &result));
     } else if (strncmp(problem, "batch:", 6) == 0) {
         GRV_TRY(grv_bench_batch(problem, &result));
     } else {
-        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, sdf:<problem> FOLDER, or batch:<problem> expected, '%.80s' found", problem);
+        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, sdf:<problem> FOLDER, mesh:<problem> FOLDER, or batch:<problem> expected, '%.80s' found", problem);
     }
     GRV_TRY(print_result(session, &result));
     GRV_CHECK(result.correct, GRV_E_NUMERIC, "the answer of %s is wrong", result.problem);
@@ -114,7 +117,8 @@ int grvc_bench(int argc, char **argv)
                                      "  batch:call:100000              tasks without work on a worker per core; also batch:program:1000, batch:sleep:100\n"
                                      "  flow validate                  drag and Strouhal numbers against literature; minutes\n"
                                      "  store:fields:zstd:1024:t2 DIR  reads and writes of a store of 1024 MiB that is made in DIR\n"
-                                     "  sdf:points:n1000000:t2 DIR     distances to the surface in DIR; also sdf:grid",
+                                     "  sdf:points:n1000000:t2 DIR     distances to the surface in DIR; also sdf:grid\n"
+                                     "  mesh:raw:zlib:100:t2 DIR       reads a VTU of 100^3 cells that is made in DIR",
                             .words_usage = "PROBLEM [FOLDER]",
                             .min_words = 1,
                             .max_words = 2};
