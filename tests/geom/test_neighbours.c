@@ -88,10 +88,10 @@ static void check_nearest(const cloud_case *c, int64_t k, bool squared, const in
 static void test_nearest(void **state)
 {
     (void)state;
-    static const int64_t ks[] = {0, 1, 2, 7, 8, 9, 16, 17, 40, 333};
+    static const int64_t ks[] = {0, 1, 2, 7, 8, 9, 16, 17, 40, 233};
     for (int kind = 0; kind < CLOUD_COUNT; kind++) {
         for (int which = 0; which < 4; which++) {
-            cloud_case c = case_create(kind, 2 + which % 2, which / 2 == 1, 300 + kind, 100, 1 + kind % 4);
+            cloud_case c = case_create(kind, 2 + which % 2, which / 2 == 1, 200 + kind, 70, 1 + kind % 4);
             for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) check_nearest(&c, ks[i], i % 2 == 0, NULL, 1 + (int)i % 4);
             case_destroy(&c);
         }
@@ -116,7 +116,7 @@ static void test_sizes(void **state)
 static void test_threads_and_excluded(void **state)
 {
     (void)state;
-    enum { N = 3000, M = 700 };
+    enum { N = 1500, M = 300 };
     int32_t excluded[M];
     for (int q = 0; q < M; q++) excluded[q] = q % 4 == 0 ? -1 : q * 7 % N;
     for (int threads = 1; threads <= 4; threads++) {
@@ -274,7 +274,7 @@ static void test_radii(void **state)
     (void)state;
     for (int kind = 0; kind < CLOUD_COUNT; kind++) {
         for (int which = 0; which < 4; which++) {
-            cloud_case c = case_create(kind, 2 + which % 2, which / 2 == 1, 300, 80, 1);
+            cloud_case c = case_create(kind, 2 + which % 2, which / 2 == 1, 200, 66, 1);
             check_within(&c, 1 + kind % 4);
             check_lists(&c, 1 + kind % 3);
             case_destroy(&c);
