@@ -42,7 +42,8 @@ typedef struct grv_neighbours grv_neighbours;
  * @param dimension  2 or 3
  * @param out  owned by the caller, released with grv_neighbours_destroy; NULL on failure
  * @errors GRV_E_ARG for a point that is not finite, or arguments out of range; GRV_E_NOMEM */
-GRV_API grv_status grv_neighbours_create(const void *points, int64_t n, int dimension, grv_neighbours_type type, int n_threads,
+GRV_API grv_status grv_neighbours_create(const void *points, int64_t n, int dimension,
+                                         grv_neighbours_type type, int n_threads,
                                          grv_neighbours **out) GRV_MUST_CHECK;
 
 /** Releases it; NULL is allowed. */
@@ -53,13 +54,15 @@ GRV_API int64_t grv_neighbours_bytes(const grv_neighbours *neighbours);
 
 /** How to search for the k nearest. */
 typedef struct grv_nearest_params {
-    int64_t k;               /**< neighbours of each query, >= 0, <= 2^24 */
-    bool squared;            /**< distances are squared ones */
-    bool exclude_self;       /**< query i is point i, which is left out (by its number: a twin at the same place stays); needs n queries */
-    const int32_t *excluded; /**< [n_queries] number of a point that is left out, or -1; or NULL. Not together with exclude_self */
-    int32_t pad_index;       /**< of the places for which there is no point; default -1 */
-    double pad_distance;     /**< default infinity */
-    int n_threads;           /**< default 1 */
+    int64_t k;    /**< neighbours of each query, >= 0, <= 2^24 */
+    bool squared; /**< distances are squared ones */
+    bool
+        exclude_self; /**< query i is point i, which is left out (by its number: a twin at the same place stays); needs n queries */
+    const int32_t *
+        excluded; /**< [n_queries] number of a point that is left out, or -1; or NULL. Not together with exclude_self */
+    int32_t pad_index;   /**< of the places for which there is no point; default -1 */
+    double pad_distance; /**< default infinity */
+    int n_threads;       /**< default 1 */
 } grv_nearest_params;
 
 /** k = 1 and the defaults. */
@@ -71,8 +74,9 @@ GRV_API grv_nearest_params grv_nearest_params_default(void);
  * @param indices  [n_queries][k], written
  * @param distances  [n_queries][k] of the points' type, written; NULL if not wanted
  * @errors GRV_E_ARG, also for a query that is not finite (nothing is written); GRV_E_NOMEM */
-GRV_API grv_status grv_neighbours_nearest(const grv_neighbours *neighbours, const void *queries, int64_t n_queries,
-                                          const grv_nearest_params *params, int32_t *indices, void *distances) GRV_MUST_CHECK;
+GRV_API grv_status grv_neighbours_nearest(const grv_neighbours *neighbours, const void *queries,
+                                          int64_t n_queries, const grv_nearest_params *params,
+                                          int32_t *indices, void *distances) GRV_MUST_CHECK;
 
 /** Which of the points within a radius, if there are more than places. */
 typedef enum grv_radius_order {
@@ -86,17 +90,20 @@ typedef struct grv_radius_rows {
     int64_t max_points; /**< places of a row, >= 0, <= 2^24 */
     int32_t *indices;   /**< [n_queries][max_points], written */
     void *distances;    /**< [n_queries][max_points] of the points' type, written; or NULL */
-    void *points;       /**< [n_queries][max_points][dimension]: the neighbours' coordinates, written; or NULL */
-    int32_t *counts;    /**< [n_queries]: neighbours in each row, written; or NULL */
+    void *
+        points; /**< [n_queries][max_points][dimension]: the neighbours' coordinates, written; or NULL */
+    int32_t *counts; /**< [n_queries]: neighbours in each row, written; or NULL */
 } grv_radius_rows;
 
 /** How to search within radii. */
 typedef struct grv_radius_params {
-    grv_radius_order order;    /**< default nearest */
-    bool squared;              /**< distances are squared ones */
-    double cell_width_factor;  /**< grid order: width of a cell over the radius; default 0.5, DoMINO up to 25.06 used 1 */
-    const void *source_points; /**< the points of grv_neighbours_create: needed for grid order and for rows with `points`; else NULL */
-    int n_threads;             /**< default 1 */
+    grv_radius_order order; /**< default nearest */
+    bool squared;           /**< distances are squared ones */
+    double
+        cell_width_factor; /**< grid order: width of a cell over the radius; default 0.5, DoMINO up to 25.06 used 1 */
+    const void *
+        source_points; /**< the points of grv_neighbours_create: needed for grid order and for rows with `points`; else NULL */
+    int n_threads;     /**< default 1 */
 } grv_radius_params;
 
 /** The defaults. */
@@ -110,14 +117,16 @@ GRV_API grv_radius_params grv_radius_params_default(void);
  * innermost, and keeps the first max_points within the radius. All in the type of the points. A grid is made for each radius and call.
  * @param rows  [n_radii]
  * @errors GRV_E_ARG, also for a query that is not finite (nothing is written); GRV_E_NOMEM */
-GRV_API grv_status grv_neighbours_within(const grv_neighbours *neighbours, const void *queries, int64_t n_queries, const grv_radius_params *params,
+GRV_API grv_status grv_neighbours_within(const grv_neighbours *neighbours, const void *queries,
+                                         int64_t n_queries, const grv_radius_params *params,
                                          const grv_radius_rows *rows, int n_radii) GRV_MUST_CHECK;
 
 /** All points within radii, first pass: how many.
  * @param radii  [n_radii], each >= 0
  * @param offsets  [n_radii][n_queries + 1], written: row q of radius r holds neighbours offsets[r][q] to offsets[r][q + 1] - 1
  * @errors GRV_E_ARG, GRV_E_NOMEM */
-GRV_API grv_status grv_neighbours_count(const grv_neighbours *neighbours, const void *queries, int64_t n_queries, const double *radii, int n_radii,
+GRV_API grv_status grv_neighbours_count(const grv_neighbours *neighbours, const void *queries,
+                                        int64_t n_queries, const double *radii, int n_radii,
                                         int n_threads, int64_t *offsets) GRV_MUST_CHECK;
 
 /** Where the second pass puts all points within one radius. */
@@ -132,7 +141,8 @@ typedef struct grv_radius_lists {
 /** All points within radii, second pass. Of params, `order` and `cell_width_factor` are not used.
  * @param lists  [n_radii], for the same queries in the same order
  * @errors GRV_E_ARG, also if the offsets are not those of these queries (the rows until then are written); GRV_E_NOMEM */
-GRV_API grv_status grv_neighbours_fill(const grv_neighbours *neighbours, const void *queries, int64_t n_queries, const grv_radius_params *params,
+GRV_API grv_status grv_neighbours_fill(const grv_neighbours *neighbours, const void *queries,
+                                       int64_t n_queries, const grv_radius_params *params,
                                        const grv_radius_lists *lists, int n_radii) GRV_MUST_CHECK;
 
 /** Gradients of gathered points. */
@@ -142,17 +152,19 @@ typedef struct grv_gathered_gradients {
     int64_t n_points;         /**< points that were gathered from */
     int64_t n_rows;           /**< queries */
     int64_t row_length;       /**< places of a row; not used with offsets */
-    const int32_t *counts;    /**< [n_rows] places in use of each row; NULL for all. Not used with offsets */
-    const int64_t *offsets;   /**< [n_rows + 1] of a list; NULL for rows of row_length */
-    const int32_t *indices;   /**< of the gathered points, as a search gave them */
-    const void *gradients;    /**< with respect to each gathered point, [...indices][dimension] */
+    const int32_t
+        *counts; /**< [n_rows] places in use of each row; NULL for all. Not used with offsets */
+    const int64_t *offsets; /**< [n_rows + 1] of a list; NULL for rows of row_length */
+    const int32_t *indices; /**< of the gathered points, as a search gave them */
+    const void *gradients;  /**< with respect to each gathered point, [...indices][dimension] */
 } grv_gathered_gradients;
 
 /** The adjoint of gathering points: sums[indices[e]] += gradients[e] for all e in ascending order, each sum in the type of the gradients; the same bits
  * for any number of threads. Each thread owns a range of points and reads all indices.
  * @param sums  [n_points][dimension], added to
  * @errors GRV_E_ARG for an index out of range (nothing is added) */
-GRV_API grv_status grv_neighbours_scatter(const grv_gathered_gradients *gathered, int n_threads, void *sums) GRV_MUST_CHECK;
+GRV_API grv_status grv_neighbours_scatter(const grv_gathered_gradients *gathered, int n_threads,
+                                          void *sums) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -35,14 +35,16 @@ static grv_status check_rows(const grv_gathered_gradients *g)
     for (int64_t row = 0; row < g->n_rows; row++) {
         if (g->offsets != NULL)
             GRV_CHECK(g->offsets[row] >= 0 && g->offsets[row] <= g->offsets[row + 1], GRV_E_ARG,
-                      "offsets that ascend from 0 expected, row %lld: %lld to %lld", (long long)row, (long long)g->offsets[row],
-                      (long long)g->offsets[row + 1]);
+                      "offsets that ascend from 0 expected, row %lld: %lld to %lld", (long long)row,
+                      (long long)g->offsets[row], (long long)g->offsets[row + 1]);
         else if (g->counts != NULL)
-            GRV_CHECK(g->counts[row] >= 0 && g->counts[row] <= g->row_length, GRV_E_ARG, "row %lld: a count of 0 to %lld expected, found %d",
-                      (long long)row, (long long)g->row_length, (int)g->counts[row]);
+            GRV_CHECK(g->counts[row] >= 0 && g->counts[row] <= g->row_length, GRV_E_ARG,
+                      "row %lld: a count of 0 to %lld expected, found %d", (long long)row,
+                      (long long)g->row_length, (int)g->counts[row]);
         for (int64_t e = row_begin(g, row); e < row_end(g, row); e++)
-            GRV_CHECK(g->indices[e] >= 0 && g->indices[e] < g->n_points, GRV_E_ARG, "row %lld: an index of 0 to %lld expected, found %d",
-                      (long long)row, (long long)g->n_points - 1, (int)g->indices[e]);
+            GRV_CHECK(g->indices[e] >= 0 && g->indices[e] < g->n_points, GRV_E_ARG,
+                      "row %lld: an index of 0 to %lld expected, found %d", (long long)row,
+                      (long long)g->n_points - 1, (int)g->indices[e]);
     }
     return GRV_OK;
 }
@@ -50,12 +52,15 @@ static grv_status check_rows(const grv_gathered_gradients *g)
 grv_status grv_neighbours_scatter(const grv_gathered_gradients *gathered, int n_threads, void *sums)
 {
     const grv_gathered_gradients *const g = gathered;
-    GRV_CHECK(g->type == GRV_NEIGHBOURS_F32 || g->type == GRV_NEIGHBOURS_F64, GRV_E_ARG, "type %d: GRV_NEIGHBOURS_F32 or _F64 expected", (int)g->type);
-    GRV_CHECK(g->dimension >= 1 && g->n_points >= 0 && g->n_rows >= 0 && g->row_length >= 0, GRV_E_ARG,
-              "dimension %d >= 1, n_points %lld, n_rows %lld and row_length %lld >= 0 expected", g->dimension, (long long)g->n_points,
-              (long long)g->n_rows, (long long)g->row_length);
+    GRV_CHECK(g->type == GRV_NEIGHBOURS_F32 || g->type == GRV_NEIGHBOURS_F64, GRV_E_ARG,
+              "type %d: GRV_NEIGHBOURS_F32 or _F64 expected", (int)g->type);
+    GRV_CHECK(g->dimension >= 1 && g->n_points >= 0 && g->n_rows >= 0 && g->row_length >= 0,
+              GRV_E_ARG,
+              "dimension %d >= 1, n_points %lld, n_rows %lld and row_length %lld >= 0 expected",
+              g->dimension, (long long)g->n_points, (long long)g->n_rows, (long long)g->row_length);
     GRV_TRY(check_rows(g));
     scatter call = {gathered, sums};
-    grv_parallel_for(n_threads, g->n_points, g->type == GRV_NEIGHBOURS_F64 ? add_range_f64 : add_range_f32, &call);
+    grv_parallel_for(n_threads, g->n_points,
+                     g->type == GRV_NEIGHBOURS_F64 ? add_range_f64 : add_range_f32, &call);
     return GRV_OK;
 }

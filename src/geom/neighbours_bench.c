@@ -43,8 +43,10 @@ static bool read_word(const char *word, search_problem *problem)
     }
     if (word[0] >= '0' && word[0] <= '9') return read_number(word, 200000000, &problem->n);
     if (word[0] == 'k' && read_number(word + 1, 1024, &problem->k)) return true;
-    if (word[0] == 't' && read_number(word + 1, 256, &value)) return problem->n_threads = (int)value, true;
-    if (word[0] == 'r' && read_number(word + 1, MAX_REPETITIONS, &value)) return problem->n_repetitions = (int)value, true;
+    if (word[0] == 't' && read_number(word + 1, 256, &value))
+        return problem->n_threads = (int)value, true;
+    if (word[0] == 'r' && read_number(word + 1, MAX_REPETITIONS, &value))
+        return problem->n_repetitions = (int)value, true;
     return false;
 }
 
@@ -52,13 +54,19 @@ static grv_status parse_problem(const char *text, search_problem *problem)
 {
     char words[GRV_BENCH_NAME_BYTES], *rest = NULL;
     *problem = (search_problem){.n = 1000000, .k = 7, .n_threads = 1, .n_repetitions = 3};
-    (void)snprintf(words, sizeof words, "%s", strncmp(text, "neighbours:", 11) == 0 ? text + 11 : text);
+    (void)snprintf(words, sizeof words, "%s",
+                   strncmp(text, "neighbours:", 11) == 0 ? text + 11 : text);
     const char *const cloud = strtok_r(words, ":", &rest);
-    bool is_known = cloud != NULL && (strcmp(cloud, "uniform") == 0 || strcmp(cloud, "surface") == 0 || strcmp(cloud, "file") == 0);
+    bool is_known = cloud != NULL && (strcmp(cloud, "uniform") == 0 ||
+                                      strcmp(cloud, "surface") == 0 || strcmp(cloud, "file") == 0);
     if (is_known) (void)snprintf(problem->cloud, sizeof problem->cloud, "%s", cloud);
-    for (const char *word; is_known && (word = strtok_r(NULL, ":", &rest)) != NULL;) is_known = read_word(word, problem);
+    for (const char *word; is_known && (word = strtok_r(NULL, ":", &rest)) != NULL;)
+        is_known = read_word(word, problem);
     GRV_CHECK(is_known && strlen(text) < sizeof words, GRV_E_ARG,
-              "neighbours problem '%.80s': <uniform|surface|file>[:<points>][:k<k>][:t<threads>][:r<repetitions>][:f64] expected, e.g. uniform:1000000:k7:t2", text);
+              "neighbours problem '%.80s': "
+              "<uniform|surface|file>[:<points>][:k<k>][:t<threads>][:r<repetitions>][:f64] "
+              "expected, e.g. uniform:1000000:k7:t2",
+              text);
     return GRV_OK;
 }
 
@@ -73,7 +81,8 @@ static void make_point(const search_problem *problem, uint64_t stream, int64_t i
         memcpy(x, u, sizeof u);
         return;
     }
-    const double z = 2 * u[0] - 1, angle = 2 * pi * u[1], rim = sqrt(1 - z * z), r = 1 + 0.2 * sin(5 * z) * cos(3 * angle);
+    const double z = 2 * u[0] - 1, angle = 2 * pi * u[1], rim = sqrt(1 - z * z),
+                 r = 1 + 0.2 * sin(5 * z) * cos(3 * angle);
     x[0] = 4 * r * rim * cos(angle);
     x[1] = 1.6 * r * rim * sin(angle);
     x[2] = 1.4 * r * z;
@@ -81,8 +90,10 @@ static void make_point(const search_problem *problem, uint64_t stream, int64_t i
 
 static void put(const search_problem *problem, void *array, int64_t i, double value)
 {
-    if (problem->is_double) ((double *)array)[i] = value;
-    else ((float *)array)[i] = (float)value;
+    if (problem->is_double)
+        ((double *)array)[i] = value;
+    else
+        ((float *)array)[i] = (float)value;
 }
 
 static double get(const search_problem *problem, const void *array, int64_t i)
@@ -91,7 +102,8 @@ static double get(const search_problem *problem, const void *array, int64_t i)
 }
 
 /* Rows of three floats of folder/name; their number. */
-static grv_status read_rows(const search_problem *problem, const char *folder, const char *name, void **rows, int64_t *n)
+static grv_status read_rows(const search_problem *problem, const char *folder, const char *name,
+                            void **rows, int64_t *n)
 {
     grv_status status = GRV_OK;
     char path[4096];
@@ -103,7 +115,8 @@ static grv_status read_rows(const search_problem *problem, const char *folder, c
     rewind(file);
     GRV_TRY_GOTO(GRVI_ALLOC(&values, 3 * *n));
     GRV_TRY_GOTO(grvi_alloc(3 * *n, sizeof(double), rows));
-    GRV_CHECK_GOTO(fread(values, 12, (size_t)*n, file) == (size_t)*n, GRV_E_IO, "'%s': %lld rows expected", path, (long long)*n);
+    GRV_CHECK_GOTO(fread(values, 12, (size_t)*n, file) == (size_t)*n, GRV_E_IO,
+                   "'%s': %lld rows expected", path, (long long)*n);
     for (int64_t i = 0; i < 3 * *n; i++) put(problem, *rows, i, (double)values[i]);
 done:
     (void)fclose(file);
@@ -116,11 +129,11 @@ typedef struct search_bench {
     void *points, *queries, *sorted; /* [n][3], [m][3]; sorted: queries along a curve */
     int64_t n, m;
     grv_neighbours *neighbours;
-    int32_t *indices;   /* [m][k] */
-    void *distances;    /* [m][k] */
-    double radius;      /* with TYPICAL_WITHIN points in it at the median query */
-    int64_t *offsets;   /* [m + 1] */
-    int32_t *list;      /* all points within the radius */
+    int32_t *indices; /* [m][k] */
+    void *distances;  /* [m][k] */
+    double radius;    /* with TYPICAL_WITHIN points in it at the median query */
+    int64_t *offsets; /* [m + 1] */
+    int32_t *list;    /* all points within the radius */
     void *list_squared;
 } search_bench;
 
@@ -140,11 +153,13 @@ static grv_status make_cloud(search_bench *b, const char *folder)
             double x[3];
             for (int which = 0; which < 2; which++) {
                 make_point(p, (uint64_t)which, i, x);
-                for (int d = 0; d < 3; d++) put(p, which == 0 ? b->points : b->queries, 3 * i + d, x[d]);
+                for (int d = 0; d < 3; d++)
+                    put(p, which == 0 ? b->points : b->queries, 3 * i + d, x[d]);
             }
         }
     }
-    GRV_CHECK(b->n > 0 && b->m > 0 && b->m <= GRVI_QUERY_BATCH * (int64_t)64, GRV_E_ARG, "points and queries expected");
+    GRV_CHECK(b->n > 0 && b->m > 0 && b->m <= GRVI_QUERY_BATCH * (int64_t)64, GRV_E_ARG,
+              "points and queries expected");
     return GRV_OK;
 }
 
@@ -156,7 +171,9 @@ static grv_status sort_queries(search_bench *b)
     GRV_TRY(GRVI_ALLOC(&order, grvi_query_order_words(b->m, 1)));
     grvi_query_order(b->queries, b->m, 3, b->problem.is_double, 1, order);
     for (int64_t i = 0; i < b->m; i++) {
-        for (int d = 0; d < 3; d++) put(&b->problem, b->sorted, 3 * i + d, get(&b->problem, b->queries, 3 * (int64_t)order[i] + d));
+        for (int d = 0; d < 3; d++)
+            put(&b->problem, b->sorted, 3 * i + d,
+                get(&b->problem, b->queries, 3 * (int64_t)order[i] + d));
     }
     grv_free(order);
     return GRV_OK;
@@ -167,7 +184,9 @@ static grv_status sort_queries(search_bench *b)
 static grv_status build(search_bench *b)
 {
     grv_neighbours_destroy(&b->neighbours);
-    return grv_neighbours_create(b->points, b->n, 3, b->problem.is_double ? GRV_NEIGHBOURS_F64 : GRV_NEIGHBOURS_F32, b->problem.n_threads, &b->neighbours);
+    return grv_neighbours_create(b->points, b->n, 3,
+                                 b->problem.is_double ? GRV_NEIGHBOURS_F64 : GRV_NEIGHBOURS_F32,
+                                 b->problem.n_threads, &b->neighbours);
 }
 
 static grv_status search_nearest(search_bench *b, const void *queries)
@@ -178,12 +197,19 @@ static grv_status search_nearest(search_bench *b, const void *queries)
     return grv_neighbours_nearest(b->neighbours, queries, b->m, &params, b->indices, b->distances);
 }
 
-static grv_status search_random(search_bench *b) { return search_nearest(b, b->queries); }
-static grv_status search_sorted(search_bench *b) { return search_nearest(b, b->sorted); }
+static grv_status search_random(search_bench *b)
+{
+    return search_nearest(b, b->queries);
+}
+static grv_status search_sorted(search_bench *b)
+{
+    return search_nearest(b, b->sorted);
+}
 
 static grv_status count_within(search_bench *b)
 {
-    return grv_neighbours_count(b->neighbours, b->queries, b->m, &b->radius, 1, b->problem.n_threads, b->offsets);
+    return grv_neighbours_count(b->neighbours, b->queries, b->m, &b->radius, 1,
+                                b->problem.n_threads, b->offsets);
 }
 
 static grv_status fill_within(search_bench *b)
@@ -191,7 +217,10 @@ static grv_status fill_within(search_bench *b)
     grv_radius_params params = grv_radius_params_default();
     params.squared = true;
     params.n_threads = b->problem.n_threads;
-    const grv_radius_lists lists = {.radius = b->radius, .offsets = b->offsets, .indices = b->list, .distances = b->list_squared};
+    const grv_radius_lists lists = {.radius = b->radius,
+                                    .offsets = b->offsets,
+                                    .indices = b->list,
+                                    .distances = b->list_squared};
     return grv_neighbours_fill(b->neighbours, b->queries, b->m, &params, &lists, 1);
 }
 
@@ -205,8 +234,10 @@ static grv_status prepare_radius(search_bench *b)
     grv_nearest_params params = grv_nearest_params_default();
     params.k = TYPICAL_WITHIN;
     for (int64_t i = 0; i < n_samples; i++) {
-        const int64_t at = 3 * (i * b->m / n_samples) * (int64_t)(b->problem.is_double ? sizeof(double) : sizeof(float));
-        GRV_TRY(grv_neighbours_nearest(b->neighbours, (const char *)b->queries + at, 1, &params, indices, distances));
+        const int64_t at = 3 * (i * b->m / n_samples) *
+                           (int64_t)(b->problem.is_double ? sizeof(double) : sizeof(float));
+        GRV_TRY(grv_neighbours_nearest(b->neighbours, (const char *)b->queries + at, 1, &params,
+                                       indices, distances));
         far[i] = get(&b->problem, distances, TYPICAL_WITHIN - 1);
     }
     b->radius = (double)(float)grvi_median(n_samples, far);
@@ -231,6 +262,8 @@ enum { N_ROWS = sizeof timed_rows / sizeof *timed_rows };
 static grv_status time_rows(search_bench *b, double *medians)
 {
     double seconds[N_ROWS][MAX_REPETITIONS];
+    for (int row = 0; row < N_ROWS; row++)
+        GRV_TRY(timed_rows[row].run(b)); /* touches the memory of results */
     for (int repetition = 0; repetition < b->problem.n_repetitions; repetition++) {
         for (int row = 0; row < N_ROWS; row++) {
             const double start = grv_clock_seconds();
@@ -238,18 +271,21 @@ static grv_status time_rows(search_bench *b, double *medians)
             seconds[row][repetition] = grv_clock_seconds() - start;
         }
     }
-    for (int row = 0; row < N_ROWS; row++) medians[row] = grvi_median(b->problem.n_repetitions, seconds[row]);
+    for (int row = 0; row < N_ROWS; row++)
+        medians[row] = grvi_median(b->problem.n_repetitions, seconds[row]);
     return GRV_OK;
 }
 
 /* ---- the check ---- */
 
-static double squared_distance(const search_bench *b, const void *queries, int64_t query, int64_t point)
+static double squared_distance(const search_bench *b, const void *queries, int64_t query,
+                               int64_t point)
 {
     double sum64 = 0;
     float sum32 = 0;
     for (int d = 0; d < 3; d++) {
-        const double q = get(&b->problem, queries, 3 * query + d), p = get(&b->problem, b->points, 3 * point + d);
+        const double q = get(&b->problem, queries, 3 * query + d),
+                     p = get(&b->problem, b->points, 3 * point + d);
         const float difference = (float)q - (float)p;
         sum64 += (q - p) * (q - p);
         sum32 += difference * difference;
@@ -265,7 +301,8 @@ static bool check_row(const search_bench *b, int64_t query)
     const double last = squared_distance(b, b->sorted, query, row[k - 1]);
     int64_t n_before = 0;
     for (int64_t j = 1; j < k; j++) {
-        const double x = squared_distance(b, b->sorted, query, row[j - 1]), y = squared_distance(b, b->sorted, query, row[j]);
+        const double x = squared_distance(b, b->sorted, query, row[j - 1]),
+                     y = squared_distance(b, b->sorted, query, row[j]);
         if (x > y || (!(x < y) && row[j - 1] >= row[j])) return false;
     }
     for (int64_t i = 0; i < b->n; i++) {
@@ -277,12 +314,15 @@ static bool check_row(const search_bench *b, int64_t query)
 
 static bool check_list(const search_bench *b, int64_t query)
 {
-    const double bound = b->problem.is_double ? b->radius * b->radius : (double)((float)b->radius * (float)b->radius);
+    const double bound = b->problem.is_double ? b->radius * b->radius
+                                              : (double)((float)b->radius * (float)b->radius);
     int64_t at = b->offsets[query];
     for (int64_t i = 0; i < b->n; i++) {
         const double squared = squared_distance(b, b->queries, query, i);
         if (squared > bound) continue;
-        if (at == b->offsets[query + 1] || b->list[at] != i || fabs(get(&b->problem, b->list_squared, at) - squared) > 0) return false;
+        if (at == b->offsets[query + 1] || b->list[at] != i ||
+            fabs(get(&b->problem, b->list_squared, at) - squared) > 0)
+            return false;
         at++;
     }
     return at == b->offsets[query + 1];
@@ -306,7 +346,8 @@ static grv_status write_results(search_bench *b, const char *folder)
     (void)snprintf(path, sizeof path, "%s/nearest.i32", folder);
     FILE *const file = fopen(path, "wb");
     GRV_CHECK(file != NULL, GRV_E_IO, "'%s' cannot be written", path);
-    const size_t n = (size_t)(b->m * b->problem.k), written = fwrite(b->indices, sizeof *b->indices, n, file);
+    const size_t n = (size_t)(b->m * b->problem.k),
+                 written = fwrite(b->indices, sizeof *b->indices, n, file);
     GRV_CHECK(fclose(file) == 0 && written == n, GRV_E_IO, "'%s' cannot be written", path);
     return GRV_OK;
 }
@@ -355,7 +396,8 @@ static grv_status run_bench(search_bench *b, const char *folder, grv_bench_resul
     result->floor_seconds = floor_of(b);
     result->median_seconds = medians[0] + medians[1];
     result->floor_ratio = result->median_seconds / result->floor_seconds;
-    for (int row = 0; row < N_ROWS; row++) grv_bench_result_add(result, timed_rows[row].name, medians[row]);
+    for (int row = 0; row < N_ROWS; row++)
+        grv_bench_result_add(result, timed_rows[row].name, medians[row]);
     grv_bench_result_add(result, "nanoseconds_per_query", 1e9 * medians[1] / (double)b->m);
     grv_bench_result_add(result, "radius", b->radius);
     grv_bench_result_add(result, "points_within", (double)b->offsets[b->m]);
@@ -370,10 +412,12 @@ grv_status grv_bench_neighbours(const char *problem, const char *folder, grv_ben
     GRV_TRY(parse_problem(problem, &b.problem));
     const grv_status status = run_bench(&b, folder, result);
     const search_problem *const p = &b.problem;
-    (void)snprintf(result->problem, sizeof result->problem, "neighbours:%s:%lld:k%lld:t%d:r%d%s", p->cloud, (long long)p->n, (long long)p->k, p->n_threads,
-                   p->n_repetitions, p->is_double ? ":f64" : "");
+    (void)snprintf(result->problem, sizeof result->problem, "neighbours:%s:%lld:k%lld:t%d:r%d%s",
+                   p->cloud, (long long)p->n, (long long)p->k, p->n_threads, p->n_repetitions,
+                   p->is_double ? ":f64" : "");
     grv_neighbours_destroy(&b.neighbours);
-    void *const blocks[] = {b.points, b.queries, b.sorted, b.indices, b.distances, b.offsets, b.list, b.list_squared};
+    void *const blocks[] = {b.points,    b.queries, b.sorted, b.indices,
+                            b.distances, b.offsets, b.list,   b.list_squared};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) grv_free(blocks[i]);
     return status;
 }

@@ -44,7 +44,8 @@ typedef struct build_input {
 static tree_layout lay_out(int64_t n, bool is_double)
 {
     tree_layout layout = {.n_leaves = grvi_ceil_div(n, GRVI_TREE_WIDTH)};
-    const int64_t block_bytes = GRVI_TREE_WIDTH * (int64_t)(is_double ? sizeof(double) : sizeof(float));
+    const int64_t block_bytes =
+        GRVI_TREE_WIDTH * (int64_t)(is_double ? sizeof(double) : sizeof(float));
     int64_t at = 3 * layout.n_leaves * block_bytes, nodes = layout.n_leaves;
     do {
         nodes = grvi_ceil_div(nodes, GRVI_TREE_WIDTH);
@@ -75,17 +76,21 @@ static grvi_point_tree tree_of(const tree_layout *layout, const void *block)
 #define NAME(x) x##_f64
 #include "geom/point_tree_loops.h"
 
-grv_status grvi_points_check_finite(const char *what, const void *points, int64_t n, int dimension, bool is_double, int n_threads)
+grv_status grvi_points_check_finite(const char *what, const void *points, int64_t n, int dimension,
+                                    bool is_double, int n_threads)
 {
     finite_check check = {.points = points, .dimension = dimension};
     atomic_init(&check.first, n);
     grv_parallel_for(n_threads, n, is_double ? find_not_finite_f64 : find_not_finite_f32, &check);
     const int64_t first = atomic_load(&check.first);
-    GRV_CHECK(first == n, GRV_E_ARG, "finite coordinates expected, NaN or infinity found in row %lld of %s", (long long)first, what);
+    GRV_CHECK(first == n, GRV_E_ARG,
+              "finite coordinates expected, NaN or infinity found in row %lld of %s",
+              (long long)first, what);
     return GRV_OK;
 }
 
-grv_status grvi_point_tree_build(const void *points, int64_t n, int dimension, bool is_double, int n_threads, grvi_tree_storage *storage)
+grv_status grvi_point_tree_build(const void *points, int64_t n, int dimension, bool is_double,
+                                 int n_threads, grvi_tree_storage *storage)
 {
     grv_status status = GRV_OK;
     void *records = NULL;
@@ -97,9 +102,12 @@ grv_status grvi_point_tree_build(const void *points, int64_t n, int dimension, b
     GRV_TRY_GOTO(grvi_alloc(layout.n_bytes, 1, &storage->block));
     GRV_TRY_GOTO(grvi_alloc(n, is_double ? sizeof(record_f64) : sizeof(record_f32), &records));
     GRV_TRY_GOTO(GRVI_ALLOC(&ranges, 2 * MAX_RANGES));
-    const build_input input = {points, dimension, n, &layout, storage->block, records, ranges, n_threads};
-    if (is_double) build_tree_f64(&input);
-    else build_tree_f32(&input);
+    const build_input input = {points,         dimension, n,      &layout,
+                               storage->block, records,   ranges, n_threads};
+    if (is_double)
+        build_tree_f64(&input);
+    else
+        build_tree_f32(&input);
     storage->tree = tree_of(&layout, storage->block);
     storage->n_bytes = layout.n_bytes;
 done:

@@ -7,13 +7,13 @@ typedef struct NAME(record) {
 
 typedef struct NAME(build) {
     const build_input *input;
-    NAME(record) *records; /* [n] in the order of the leaves */
+    NAME(record) * records; /* [n] in the order of the leaves */
     REAL *leaves;
     int32_t *indices;
     int level; /* of the boxes being made */
 } NAME(build);
 
-static REAL *NAME(boxes)(const NAME(build) *b, int level)
+static REAL *NAME(boxes)(const NAME(build) * b, int level)
 {
     return (REAL *)(void *)((char *)b->input->block + b->input->layout->boxes_at[level]);
 }
@@ -31,7 +31,7 @@ static void NAME(load)(void *argument, int thread, int64_t begin, int64_t end)
 }
 
 /* Moves records before (x < pivot, or x <= pivot) to the front; their number. No branch depends on the data. */
-static int64_t NAME(part_below)(NAME(record) *a, int64_t n, int axis, REAL pivot)
+static int64_t NAME(part_below)(NAME(record) * a, int64_t n, int axis, REAL pivot)
 {
     int64_t m = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -43,7 +43,7 @@ static int64_t NAME(part_below)(NAME(record) *a, int64_t n, int axis, REAL pivot
     return m;
 }
 
-static int64_t NAME(part_up_to)(NAME(record) *a, int64_t n, int axis, REAL pivot)
+static int64_t NAME(part_up_to)(NAME(record) * a, int64_t n, int axis, REAL pivot)
 {
     int64_t m = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ static int64_t NAME(part_up_to)(NAME(record) *a, int64_t n, int axis, REAL pivot
 
 /* A coordinate near place nth of n, on the side where more records lie, so that the second part that is looked at is small
  * (Floyd and Rivest 1975): an order statistic of an evenly spaced sample, moved by about a standard deviation. */
-static REAL NAME(choose_pivot)(const NAME(record) *a, int64_t n, int64_t nth, int axis)
+static REAL NAME(choose_pivot)(const NAME(record) * a, int64_t n, int64_t nth, int axis)
 {
     REAL sample[MAX_SAMPLE];
     const int64_t n_sample = n < 256 ? 3 : n < 4096 ? 15 : MAX_SAMPLE;
@@ -73,12 +73,13 @@ static REAL NAME(choose_pivot)(const NAME(record) *a, int64_t n, int64_t nth, in
 }
 
 /* Reorders a[0, n) so that none of a[0, nth) is larger along the axis than any of a[nth, n). */
-static void NAME(select)(NAME(record) *a, int64_t n, int64_t nth, int axis)
+static void NAME(select)(NAME(record) * a, int64_t n, int64_t nth, int axis)
 {
     while (n > 1 && nth > 0 && nth < n) {
         const REAL pivot = NAME(choose_pivot)(a, n, nth, axis);
         int64_t m = NAME(part_below)(a, n, axis, pivot);
-        if (m == 0) { /* nothing is smaller: those equal to the pivot come first, which ends with many duplicates too */
+        if (m ==
+            0) { /* nothing is smaller: those equal to the pivot come first, which ends with many duplicates too */
             m = NAME(part_up_to)(a, n, axis, pivot);
             if (nth <= m) return;
         }
@@ -92,7 +93,7 @@ static void NAME(select)(NAME(record) *a, int64_t n, int64_t nth, int axis)
     }
 }
 
-static int NAME(widest_axis)(const NAME(record) *a, int64_t n)
+static int NAME(widest_axis)(const NAME(record) * a, int64_t n)
 {
     REAL lower[3] = {a[0].x[0], a[0].x[1], a[0].x[2]}, upper[3] = {a[0].x[0], a[0].x[1], a[0].x[2]};
     for (int64_t i = 1; i < n; i++) {
@@ -109,11 +110,12 @@ static int NAME(widest_axis)(const NAME(record) *a, int64_t n)
 }
 
 /* Splits the leaves of a range at the largest power of two below their number, so that nodes of all levels begin where a split is. */
-static int64_t NAME(split)(const NAME(build) *b, leaf_range range)
+static int64_t NAME(split)(const NAME(build) * b, leaf_range range)
 {
     int64_t half = 1;
     while (2 * half < range.end - range.begin) half *= 2;
-    const int64_t first = range.begin * GRVI_TREE_WIDTH, last = grvi_min_i64(range.end * GRVI_TREE_WIDTH, b->input->n);
+    const int64_t first = range.begin * GRVI_TREE_WIDTH,
+                  last = grvi_min_i64(range.end * GRVI_TREE_WIDTH, b->input->n);
     NAME(record) *const a = b->records + first;
     NAME(select)(a, last - first, half * GRVI_TREE_WIDTH, NAME(widest_axis)(a, last - first));
     return range.begin + half;
@@ -152,7 +154,9 @@ static void NAME(finish_ranges)(void *argument, int thread, int64_t begin, int64
             REAL *const x = b->leaves + leaf * 3 * GRVI_TREE_WIDTH;
             for (int64_t j = 0; j < GRVI_TREE_WIDTH; j++) {
                 const int64_t place = leaf * GRVI_TREE_WIDTH + j;
-                for (int d = 0; d < 3; d++) x[d * GRVI_TREE_WIDTH + j] = place < b->input->n ? b->records[place].x[d] : (REAL)NAN;
+                for (int d = 0; d < 3; d++)
+                    x[d * GRVI_TREE_WIDTH + j] =
+                        place < b->input->n ? b->records[place].x[d] : (REAL)NAN;
                 b->indices[place] = place < b->input->n ? b->records[place].index : GRVI_NO_POINT;
             }
         }
@@ -164,7 +168,8 @@ static void NAME(enclose)(const REAL *lower, const REAL *upper, REAL *low, REAL 
 {
     *low = lower[0];
     *high = upper[0];
-    for (int j = 1; j < GRVI_TREE_WIDTH; j++) { /* comparisons leave NaN out; the first is never missing */
+    for (int j = 1; j < GRVI_TREE_WIDTH;
+         j++) { /* comparisons leave NaN out; the first is never missing */
         *low = lower[j] < *low ? lower[j] : *low;
         *high = upper[j] > *high ? upper[j] : *high;
     }
@@ -177,14 +182,17 @@ static void NAME(make_boxes)(void *argument, int thread, int64_t begin, int64_t 
     const int level = b->level;
     const int64_t n_below = level == 0 ? layout->n_leaves : layout->n_nodes[level - 1];
     const REAL *const below = level == 0 ? b->leaves : NAME(boxes)(b, level - 1);
-    const int64_t block = level == 0 ? 3 : 6, upper = level == 0 ? 0 : 3; /* of a child: its rows, and where the upper ones begin */
+    const int64_t block = level == 0 ? 3 : 6,
+                  upper =
+                      level == 0 ? 0 : 3; /* of a child: its rows, and where the upper ones begin */
     (void)thread;
     for (int64_t node = begin; node < end; node++) {
         REAL *const box = NAME(boxes)(b, level) + node * 6 * GRVI_TREE_WIDTH;
         for (int64_t j = 0; j < GRVI_TREE_WIDTH; j++) {
             const int64_t child = node * GRVI_TREE_WIDTH + j;
             for (int d = 0; d < 3; d++) {
-                REAL *const low = box + d * GRVI_TREE_WIDTH + j, *const high = low + 3 * GRVI_TREE_WIDTH;
+                REAL *const low = box + d * GRVI_TREE_WIDTH + j, *const high =
+                                                                     low + 3 * GRVI_TREE_WIDTH;
                 *low = *high = (REAL)NAN;
                 if (child >= n_below) continue;
                 const REAL *const rows = below + (child * block + d) * GRVI_TREE_WIDTH;
@@ -197,18 +205,23 @@ static void NAME(make_boxes)(void *argument, int thread, int64_t begin, int64_t 
 static void NAME(build_tree)(const build_input *input)
 {
     const tree_layout *const layout = input->layout;
-    NAME(build) b = {.input = input, .records = input->records, .leaves = input->block,
-                     .indices = (int32_t *)(void *)((char *)input->block + layout->indices_at)};
+    NAME(build)
+    b = {.input = input,
+         .records = input->records,
+         .leaves = input->block,
+         .indices = (int32_t *)(void *)((char *)input->block + layout->indices_at)};
     int64_t n_ranges = 1;
     grv_parallel_for(input->n_threads, input->n, NAME(load), &b);
     input->ranges[0] = (leaf_range){0, layout->n_leaves};
-    while (input->n_threads > 1 && n_ranges < 8 * (int64_t)input->n_threads && 2 * n_ranges <= MAX_RANGES) {
+    while (input->n_threads > 1 && n_ranges < 8 * (int64_t)input->n_threads &&
+           2 * n_ranges <= MAX_RANGES) {
         grv_parallel_for(input->n_threads, n_ranges, NAME(split_ranges), &b);
         n_ranges *= 2;
         memcpy(input->ranges, input->ranges + MAX_RANGES, (size_t)n_ranges * sizeof *input->ranges);
     }
     grv_parallel_for(input->n_threads, n_ranges, NAME(finish_ranges), &b);
-    for (b.level = 0; b.level < layout->n_levels; b.level++) grv_parallel_for(input->n_threads, layout->n_nodes[b.level], NAME(make_boxes), &b);
+    for (b.level = 0; b.level < layout->n_levels; b.level++)
+        grv_parallel_for(input->n_threads, layout->n_nodes[b.level], NAME(make_boxes), &b);
 }
 
 static void NAME(find_not_finite)(void *argument, int thread, int64_t begin, int64_t end)
@@ -219,7 +232,9 @@ static void NAME(find_not_finite)(void *argument, int thread, int64_t begin, int
     for (int64_t i = begin * check->dimension; i < end * check->dimension; i++) {
         if (isfinite(x[i])) continue;
         int64_t first = atomic_load(&check->first);
-        while (i / check->dimension < first && !atomic_compare_exchange_weak(&check->first, &first, i / check->dimension)) continue;
+        while (i / check->dimension < first &&
+               !atomic_compare_exchange_weak(&check->first, &first, i / check->dimension))
+            continue;
         return;
     }
 }

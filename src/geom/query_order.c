@@ -22,7 +22,8 @@ typedef struct query_sort {
 static double coordinate(const query_sort *s, int64_t i, int d)
 {
     const int64_t at = i * s->dimension + d;
-    return s->is_double ? ((const double *)s->queries)[at] : (double)((const float *)s->queries)[at];
+    return s->is_double ? ((const double *)s->queries)[at]
+                        : (double)((const float *)s->queries)[at];
 }
 
 static void enclose(void *argument, int thread, int64_t begin, int64_t end)
@@ -65,14 +66,20 @@ static void make_keys(void *argument, int thread, int64_t begin, int64_t end)
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
         uint32_t cell[3] = {0};
-        for (int d = 0; d < s->dimension; d++) cell[d] = (uint32_t)((coordinate(s, i, d) - s->origin[d]) * s->scale[d]);
-        const uint32_t key = s->dimension == 3 ? spread_three(cell[0]) | spread_three(cell[1]) << 1 | spread_three(cell[2]) << 2
-                                               : spread_two(cell[0]) | spread_two(cell[1]) << 1;
+        for (int d = 0; d < s->dimension; d++)
+            cell[d] = (uint32_t)((coordinate(s, i, d) - s->origin[d]) * s->scale[d]);
+        const uint32_t key =
+            s->dimension == 3
+                ? spread_three(cell[0]) | spread_three(cell[1]) << 1 | spread_three(cell[2]) << 2
+                : spread_two(cell[0]) | spread_two(cell[1]) << 1;
         s->from[i] = (uint64_t)key << KEY_SHIFT | (uint64_t)i;
     }
 }
 
-static int digit(const query_sort *s, uint64_t word) { return (int)(word >> s->shift) & (N_DIGITS - 1); }
+static int digit(const query_sort *s, uint64_t word)
+{
+    return (int)(word >> s->shift) & (N_DIGITS - 1);
+}
 
 static void count_digits(void *argument, int thread, int64_t begin, int64_t end)
 {
@@ -123,10 +130,16 @@ int64_t grvi_query_order_words(int64_t n, int n_threads)
     return 2 * n + (int64_t)threads_for(n, n_threads) * (N_DIGITS + 6);
 }
 
-void grvi_query_order(const void *queries, int64_t n, int dimension, bool is_double, int n_threads, uint64_t *scratch)
+void grvi_query_order(const void *queries, int64_t n, int dimension, bool is_double, int n_threads,
+                      uint64_t *scratch)
 {
     const int threads = threads_for(n, n_threads);
-    query_sort s = {.queries = queries, .n = n, .dimension = dimension, .is_double = is_double, .from = scratch + n, .to = scratch};
+    query_sort s = {.queries = queries,
+                    .n = n,
+                    .dimension = dimension,
+                    .is_double = is_double,
+                    .from = scratch + n,
+                    .to = scratch};
     s.places = (int64_t *)(scratch + 2 * n);
     s.boxes = (double *)(void *)(s.places + (int64_t)threads * N_DIGITS);
     if (n == 0) return;

@@ -12,5 +12,6 @@ int64_t grvi_nearest_scratch_bytes(int64_t k)
 const grvi_neighbour_kernels *grvi_neighbour_kernels_for(grvi_isa isa, bool is_double)
 {
     if (!grvi_isa_usable(isa)) return NULL;
-    return isa == GRVI_ISA_REF ? grvi_neighbour_kernels_ref(is_double) : grvi_neighbour_kernels_avx2(is_double);
+    return isa == GRVI_ISA_REF ? grvi_neighbour_kernels_ref(is_double)
+                               : grvi_neighbour_kernels_avx2(is_double);
 }

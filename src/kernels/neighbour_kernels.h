@@ -19,6 +19,8 @@
 
 enum {
     GRVI_TREE_WIDTH = 16,
+    GRVI_SHORT_ROW =
+        96, /* so many steps a neighbour are still fewer than those of a sort by n log n */
     GRVI_TREE_MAX_LEVELS = 8 /* 16^7 leaves of 16 points are more than 2^31 points */
 };
 
@@ -26,10 +28,11 @@ enum {
 #define GRVI_NO_POINT INT32_MAX
 
 typedef struct grvi_point_tree {
-    int n_levels;                            /* of nodes, the root included; 0 without points */
-    const void *leaves;                      /* [n_leaves][3][16] coordinates */
-    const int32_t *indices;                  /* [n_leaves][16] of the points */
-    const void *boxes[GRVI_TREE_MAX_LEVELS]; /* [n_nodes][6][16] children's lower x, y, z, upper x, y, z; level 0: boxes of leaves */
+    int n_levels;           /* of nodes, the root included; 0 without points */
+    const void *leaves;     /* [n_leaves][3][16] coordinates */
+    const int32_t *indices; /* [n_leaves][16] of the points */
+    const void *boxes
+        [GRVI_TREE_MAX_LEVELS]; /* [n_nodes][6][16] children's lower x, y, z, upper x, y, z; level 0: boxes of leaves */
 } grvi_point_tree;
 
 /* Bytes of scratch for nearest() with so many results. */
@@ -39,14 +42,17 @@ typedef struct grvi_neighbour_kernels {
     const char *name;
     /* The k >= 1 points first by (squared distance, index) among those with squared distance <= bound and index != excluded.
      * query [3]; scratch, 64-byte aligned; indices [k] and squared [k] written up to the count that is returned */
-    int64_t (*nearest)(const grvi_point_tree *tree, const void *query, int64_t k, double bound, int32_t excluded, void *scratch,
-                       int32_t *indices, void *squared);
+    int64_t (*nearest)(const grvi_point_tree *tree, const void *query, int64_t k, double bound,
+                       int32_t excluded, void *scratch, int32_t *indices, void *squared);
     /* Number of points with squared distance <= bound. indices and squared [limit]: written, in the tree's order, as long as whole leaves fit. */
-    int64_t (*within)(const grvi_point_tree *tree, const void *query, double bound, int64_t limit, int32_t *indices, void *squared);
+    int64_t (*within)(const grvi_point_tree *tree, const void *query, double bound, int64_t limit,
+                      int32_t *indices, void *squared);
     /* The first `limit` of the points [begin, end) with squared distance <= bound; returns their number.
      * points: [3] pointers to coordinates, readable 15 beyond end; positions and squared written */
-    int64_t (*run)(const void *const *points, int64_t begin, int64_t end, const void *query, double bound, int64_t limit, int32_t *positions,
-                   void *squared);
+    int64_t (*run)(const void *const *points, int64_t begin, int64_t end, const void *query,
+                   double bound, int64_t limit, int32_t *positions, void *squared);
+    /* Sorts 0 <= n <= GRVI_SHORT_ROW neighbours by index, squared along; no two indices are equal. */
+    void (*sort_short)(int64_t n, int32_t *indices, void *squared);
 } grvi_neighbour_kernels;
 
 /* Table for float or double points; NULL if the instruction set is not usable. Wider sets than AVX2 use its loops. */

@@ -4,7 +4,8 @@
 #include "kernels/neighbour_kernels.h"
 
 /* Squared distances of 16 points; the mask of those <= bound. */
-static unsigned NAME(block_distances)(const REAL *q, const REAL *x, const REAL *y, const REAL *z, REAL bound, REAL *squared)
+static unsigned NAME(block_distances)(const REAL *q, const REAL *x, const REAL *y, const REAL *z,
+                                      REAL bound, REAL *squared)
 {
     unsigned mask = 0;
     for (int i = 0; i < GRVI_TREE_WIDTH; i++) {
@@ -44,4 +45,11 @@ static KEY NAME(smallest_key)(const KEY *keys)
     KEY smallest = keys[0];
     for (int i = 1; i < GRVI_TREE_WIDTH; i++) smallest = keys[i] < smallest ? keys[i] : smallest;
     return smallest;
+}
+
+/* Inserts the marked points of a block into the GRVI_FEW of a sorted list. */
+static void NAME(insert_few)(NAME(candidate) * list, unsigned mask, const REAL *squared,
+                             const int32_t *indices)
+{
+    NAME(insert_marked)(list, GRVI_FEW, mask, squared, indices);
 }

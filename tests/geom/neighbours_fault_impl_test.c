@@ -37,7 +37,8 @@ static grv_status within(fault_case *c, grv_radius_order order)
     grv_radius_params params = grv_radius_params_default();
     params.order = order;
     params.source_points = c->points;
-    const grv_radius_rows rows[2] = {{.radius = 0.5, .max_points = K, .indices = c->indices}, {.radius = 0.2, .max_points = K, .indices = c->indices}};
+    const grv_radius_rows rows[2] = {{.radius = 0.5, .max_points = K, .indices = c->indices},
+                                     {.radius = 0.2, .max_points = K, .indices = c->indices}};
     return grv_neighbours_within(c->neighbours, c->queries, M, &params, rows, 2);
 }
 
@@ -52,7 +53,9 @@ static grv_status lists(fault_case *c)
 static grv_status run(fault_case *c, int which)
 {
     switch (which) {
-    case 0: grv_neighbours_destroy(&c->neighbours); return grv_neighbours_create(c->points, N, 3, GRV_NEIGHBOURS_F32, 2, &c->neighbours);
+    case 0:
+        grv_neighbours_destroy(&c->neighbours);
+        return grv_neighbours_create(c->points, N, 3, GRV_NEIGHBOURS_F32, 2, &c->neighbours);
     case 1: return nearest(c);
     case 2: return within(c, GRV_RADIUS_NEAREST);
     case 3: return within(c, GRV_RADIUS_GRID_ORDER);

@@ -23,7 +23,8 @@ typedef struct cloud_case {
     brute_neighbour *sorted; /* [n] */
 } cloud_case;
 
-static cloud_case case_create(int kind, int dimension, bool is_double, int64_t n, int64_t n_queries, int n_threads)
+static cloud_case case_create(int kind, int dimension, bool is_double, int64_t n, int64_t n_queries,
+                              int n_threads)
 {
     cloud_case c = {kind, dimension, is_double, n, n_queries, NULL, NULL, NULL, NULL};
     c.points = cloud_make(kind, 10, n, dimension, is_double);
@@ -31,9 +32,13 @@ static cloud_case case_create(int kind, int dimension, bool is_double, int64_t n
     /* every third query is a point */
     const size_t bytes = (size_t)dimension * (is_double ? sizeof(double) : sizeof(float));
     for (int64_t q = 0; q < n_queries && n > 0; q += 3)
-        memcpy((char *)c.queries + (size_t)q * bytes, (const char *)c.points + (size_t)(q * 7 % n) * bytes, bytes);
+        memcpy((char *)c.queries + (size_t)q * bytes,
+               (const char *)c.points + (size_t)(q * 7 % n) * bytes, bytes);
     c.sorted = malloc((size_t)(n + 1) * sizeof *c.sorted);
-    assert_int_equal(grv_neighbours_create(c.points, n, dimension, is_double ? GRV_NEIGHBOURS_F64 : GRV_NEIGHBOURS_F32, n_threads, &c.neighbours), GRV_OK);
+    assert_int_equal(grv_neighbours_create(c.points, n, dimension,
+                                           is_double ? GRV_NEIGHBOURS_F64 : GRV_NEIGHBOURS_F32,
+                                           n_threads, &c.neighbours),
+                     GRV_OK);
     assert_true(n == 0 || grv_neighbours_bytes(c.neighbours) >= n * (int64_t)bytes);
     return c;
 }
@@ -47,9 +52,13 @@ static void case_destroy(cloud_case *c)
     free(c->sorted);
 }
 
-static size_t real_size(const cloud_case *c) { return c->is_double ? sizeof(double) : sizeof(float); }
+static size_t real_size(const cloud_case *c)
+{
+    return c->is_double ? sizeof(double) : sizeof(float);
+}
 
-static void check_nearest(const cloud_case *c, int64_t k, bool squared, const int32_t *excluded, int n_threads)
+static void check_nearest(const cloud_case *c, int64_t k, bool squared, const int32_t *excluded,
+                          int n_threads)
 {
     grv_nearest_params params = grv_nearest_params_default();
     params.k = k;
@@ -60,7 +69,9 @@ static void check_nearest(const cloud_case *c, int64_t k, bool squared, const in
     params.n_threads = n_threads;
     guarded indices = guarded_create(c->n_queries * k * (int64_t)sizeof(int32_t), 4);
     guarded distances = guarded_create(c->n_queries * k * (int64_t)real_size(c), 8);
-    assert_int_equal(grv_neighbours_nearest(c->neighbours, c->queries, c->n_queries, &params, indices.data, distances.data), GRV_OK);
+    assert_int_equal(grv_neighbours_nearest(c->neighbours, c->queries, c->n_queries, &params,
+                                            indices.data, distances.data),
+                     GRV_OK);
     for (int64_t q = 0; q < c->n_queries; q++) {
         brute_sort(c->points, c->n, c->queries, q, c->dimension, c->is_double, c->sorted);
         for (int64_t j = 0, from = 0; j < k; j++, from++) {
@@ -78,7 +89,9 @@ static void check_nearest(const cloud_case *c, int64_t k, bool squared, const in
     }
     /* without distances the same */
     int32_t *const again = malloc((size_t)(c->n_queries * k + 1) * sizeof *again);
-    assert_int_equal(grv_neighbours_nearest(c->neighbours, c->queries, c->n_queries, &params, again, NULL), GRV_OK);
+    assert_int_equal(
+        grv_neighbours_nearest(c->neighbours, c->queries, c->n_queries, &params, again, NULL),
+        GRV_OK);
     assert_memory_equal(again, indices.data, (size_t)(c->n_queries * k) * sizeof *again);
     free(again);
     guarded_destroy(&indices);
@@ -91,8 +104,10 @@ static void test_nearest(void **state)
     static const int64_t ks[] = {0, 1, 2, 7, 8, 9, 16, 17, 40, 233};
     for (int kind = 0; kind < CLOUD_COUNT; kind++) {
         for (int which = 0; which < 4; which++) {
-            cloud_case c = case_create(kind, 2 + which % 2, which / 2 == 1, 200 + kind, 70, 1 + kind % 4);
-            for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) check_nearest(&c, ks[i], i % 2 == 0, NULL, 1 + (int)i % 4);
+            cloud_case c =
+                case_create(kind, 2 + which % 2, which / 2 == 1, 200 + kind, 70, 1 + kind % 4);
+            for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
+                check_nearest(&c, ks[i], i % 2 == 0, NULL, 1 + (int)i % 4);
             case_destroy(&c);
         }
     }
@@ -102,10 +117,12 @@ static void test_nearest(void **state)
 static void test_sizes(void **state)
 {
     (void)state;
-    static const int64_t sizes[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 255, 256, 257, 271, 272, 273, 4095, 4096, 4097, 5000};
+    static const int64_t sizes[] = {0,   1,   2,   15,  16,  17,   31,   32,   33,  255,
+                                    256, 257, 271, 272, 273, 4095, 4096, 4097, 5000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int threads = 1; threads <= 4; threads += 3) {
-            cloud_case c = case_create(i % 2 == 0 ? CLOUD_UNIFORM : CLOUD_TWINS, 3, i % 3 == 0, sizes[i], 23, threads);
+            cloud_case c = case_create(i % 2 == 0 ? CLOUD_UNIFORM : CLOUD_TWINS, 3, i % 3 == 0,
+                                       sizes[i], 23, threads);
             check_nearest(&c, 5, true, NULL, threads);
             check_nearest(&c, 20, false, NULL, threads);
             case_destroy(&c);
@@ -135,7 +152,8 @@ static void test_exclude_self(void **state)
     int32_t own[N], by_flag[N * K], by_list[N * K];
     grv_neighbours *neighbours = NULL;
     grv_nearest_params params = grv_nearest_params_default();
-    assert_int_equal(grv_neighbours_create(points, N, 3, GRV_NEIGHBOURS_F32, 1, &neighbours), GRV_OK);
+    assert_int_equal(grv_neighbours_create(points, N, 3, GRV_NEIGHBOURS_F32, 1, &neighbours),
+                     GRV_OK);
     for (int32_t i = 0; i < N; i++) own[i] = i;
     params.k = K;
     params.exclude_self = true;
@@ -145,12 +163,16 @@ static void test_exclude_self(void **state)
     assert_int_equal(grv_neighbours_nearest(neighbours, points, N, &params, by_list, NULL), GRV_OK);
     assert_memory_equal(by_flag, by_list, sizeof by_flag);
     for (int i = 0; i < N; i++) {
-        for (int j = 0; j < K; j++) assert_true(by_flag[i * K + j] != i && by_flag[i * K + j] / 5 == i / 5); /* twins stay */
+        for (int j = 0; j < K; j++)
+            assert_true(by_flag[i * K + j] != i &&
+                        by_flag[i * K + j] / 5 == i / 5); /* twins stay */
     }
     params.exclude_self = true;
-    assert_int_equal(grv_neighbours_nearest(neighbours, points, N, &params, by_list, NULL), GRV_E_ARG);
+    assert_int_equal(grv_neighbours_nearest(neighbours, points, N, &params, by_list, NULL),
+                     GRV_E_ARG);
     params.excluded = NULL;
-    assert_int_equal(grv_neighbours_nearest(neighbours, points, N - 1, &params, by_list, NULL), GRV_E_ARG);
+    assert_int_equal(grv_neighbours_nearest(neighbours, points, N - 1, &params, by_list, NULL),
+                     GRV_E_ARG);
     grv_neighbours_destroy(&neighbours);
     free(points);
 }
@@ -162,7 +184,9 @@ static double radius_of(const cloud_case *c, int which)
 {
     switch (which) {
     case 0: return 0;
-    case 1: brute_sort(c->points, c->n, c->queries, 0, c->dimension, c->is_double, c->sorted); return sqrt(c->sorted[c->n / 3].squared);
+    case 1:
+        brute_sort(c->points, c->n, c->queries, 0, c->dimension, c->is_double, c->sorted);
+        return sqrt(c->sorted[c->n / 3].squared);
     case 2: return 1;
     default: return (double)INFINITY;
     }
@@ -188,10 +212,13 @@ static void check_row(const cloud_case *c, const grv_radius_rows *rows, int64_t 
     assert_int_equal(rows->counts[q], n);
     for (int64_t j = 0; j < places; j++) {
         assert_int_equal(rows->indices[q * places + j], j < n ? c->sorted[j].index : 0);
-        assert_true(real_at(rows->distances, q * places + j, c->is_double) == (j < n ? brute_distance(c->sorted[j].squared, false, c->is_double) : 0));
+        assert_true(real_at(rows->distances, q * places + j, c->is_double) ==
+                    (j < n ? brute_distance(c->sorted[j].squared, false, c->is_double) : 0));
         for (int d = 0; d < c->dimension; d++)
             assert_true(real_at(rows->points, (q * places + j) * c->dimension + d, c->is_double) ==
-                        (j < n ? real_at(c->points, (int64_t)c->sorted[j].index * c->dimension + d, c->is_double) : 0));
+                        (j < n ? real_at(c->points, (int64_t)c->sorted[j].index * c->dimension + d,
+                                         c->is_double)
+                               : 0));
     }
 }
 
@@ -205,13 +232,20 @@ static void check_within(const cloud_case *c, int n_threads)
     params.n_threads = n_threads;
     for (int r = 0; r < N_RADII; r++) {
         const size_t total = (size_t)(c->n_queries * places[r]);
-        rows[r] = (grv_radius_rows){radius_of(c, r), places[r], malloc(total * sizeof(int32_t)), malloc(total * real_size(c)),
-                                    malloc(total * real_size(c) * 3), malloc((size_t)c->n_queries * sizeof(int32_t))};
+        rows[r] = (grv_radius_rows){radius_of(c, r),
+                                    places[r],
+                                    malloc(total * sizeof(int32_t)),
+                                    malloc(total * real_size(c)),
+                                    malloc(total * real_size(c) * 3),
+                                    malloc((size_t)c->n_queries * sizeof(int32_t))};
     }
-    assert_int_equal(grv_neighbours_within(c->neighbours, c->queries, c->n_queries, &params, rows, N_RADII), GRV_OK);
+    assert_int_equal(
+        grv_neighbours_within(c->neighbours, c->queries, c->n_queries, &params, rows, N_RADII),
+        GRV_OK);
     for (int64_t q = 0; q < c->n_queries; q++) {
         brute_sort(c->points, c->n, c->queries, q, c->dimension, c->is_double, c->sorted);
-        for (int r = 0; r < N_RADII; r++) check_row(c, &rows[r], q, count_within(c, rows[r].radius));
+        for (int r = 0; r < N_RADII; r++)
+            check_row(c, &rows[r], q, count_within(c, rows[r].radius));
     }
     for (int r = 0; r < N_RADII; r++) {
         free(rows[r].indices);
@@ -239,13 +273,17 @@ static void check_lists(const cloud_case *c, int n_threads)
     params.source_points = c->points;
     params.n_threads = n_threads;
     params.squared = true;
-    assert_int_equal(grv_neighbours_count(c->neighbours, c->queries, m, radii, N_RADII, n_threads, offsets), GRV_OK);
+    assert_int_equal(
+        grv_neighbours_count(c->neighbours, c->queries, m, radii, N_RADII, n_threads, offsets),
+        GRV_OK);
     for (int r = 0; r < N_RADII; r++) {
         const size_t total = (size_t)offsets[r * (m + 1) + m];
-        lists[r] = (grv_radius_lists){radii[r], offsets + r * (m + 1), malloc((total + 1) * sizeof(int32_t)), malloc((total + 1) * real_size(c)),
-                                      malloc((total + 1) * real_size(c) * 3)};
+        lists[r] = (grv_radius_lists){
+            radii[r], offsets + r * (m + 1), malloc((total + 1) * sizeof(int32_t)),
+            malloc((total + 1) * real_size(c)), malloc((total + 1) * real_size(c) * 3)};
     }
-    assert_int_equal(grv_neighbours_fill(c->neighbours, c->queries, m, &params, lists, N_RADII), GRV_OK);
+    assert_int_equal(grv_neighbours_fill(c->neighbours, c->queries, m, &params, lists, N_RADII),
+                     GRV_OK);
     for (int64_t q = 0; q < m; q++) {
         for (int r = 0; r < N_RADII; r++) {
             brute_sort(c->points, c->n, c->queries, q, c->dimension, c->is_double, c->sorted);
@@ -254,10 +292,13 @@ static void check_lists(const cloud_case *c, int n_threads)
             qsort(c->sorted, (size_t)n, sizeof *c->sorted, compare_index);
             for (int64_t j = 0; j < n; j++) {
                 assert_int_equal(lists[r].indices[first + j], c->sorted[j].index);
-                assert_true(real_at(lists[r].distances, first + j, c->is_double) == c->sorted[j].squared);
+                assert_true(real_at(lists[r].distances, first + j, c->is_double) ==
+                            c->sorted[j].squared);
                 for (int d = 0; d < c->dimension; d++)
-                    assert_true(real_at(lists[r].points, (first + j) * c->dimension + d, c->is_double) ==
-                                real_at(c->points, (int64_t)c->sorted[j].index * c->dimension + d, c->is_double));
+                    assert_true(
+                        real_at(lists[r].points, (first + j) * c->dimension + d, c->is_double) ==
+                        real_at(c->points, (int64_t)c->sorted[j].index * c->dimension + d,
+                                c->is_double));
             }
         }
     }
@@ -296,16 +337,20 @@ static void test_not_finite(void **state)
             int32_t indices[N];
             assert_int_equal(grv_neighbours_create(points, N, 3, type, 3, &neighbours), GRV_OK);
             for (int row = 123; row < N; row += 300) {
-                if (is_double) ((double *)points)[3 * row + 2] = bad == 0 ? (double)NAN : (double)-INFINITY;
-                else ((float *)points)[3 * row + 2] = bad == 0 ? NAN : -INFINITY;
+                if (is_double)
+                    ((double *)points)[3 * row + 2] = bad == 0 ? (double)NAN : (double)-INFINITY;
+                else
+                    ((float *)points)[3 * row + 2] = bad == 0 ? NAN : -INFINITY;
             }
             memset(indices, 0x55, sizeof indices);
-            assert_int_equal(grv_neighbours_nearest(neighbours, points, N, NULL, indices, NULL), GRV_E_ARG);
+            assert_int_equal(grv_neighbours_nearest(neighbours, points, N, NULL, indices, NULL),
+                             GRV_E_ARG);
             assert_non_null(strstr(grv_error_message(), "row 123 of queries"));
             for (int i = 0; i < N; i++) assert_int_equal(indices[i], 0x55555555);
             grv_neighbours_destroy(&neighbours);
             for (int threads = 1; threads <= 4; threads++) {
-                assert_int_equal(grv_neighbours_create(points, N, 3, type, threads, &neighbours), GRV_E_ARG);
+                assert_int_equal(grv_neighbours_create(points, N, 3, type, threads, &neighbours),
+                                 GRV_E_ARG);
                 assert_null(neighbours);
                 assert_non_null(strstr(grv_error_message(), "row 123 of points"));
             }
@@ -321,20 +366,29 @@ static void test_refused(void **state)
     int32_t indices[4] = {0};
     int64_t offsets[3] = {0};
     grv_neighbours *neighbours = NULL;
-    assert_int_equal(grv_neighbours_create(points, -1, 3, GRV_NEIGHBOURS_F32, 1, &neighbours), GRV_E_ARG);
-    assert_int_equal(grv_neighbours_create(points, (int64_t)1 << 31, 3, GRV_NEIGHBOURS_F32, 1, &neighbours), GRV_E_ARG);
-    assert_int_equal(grv_neighbours_create(points, 2, 4, GRV_NEIGHBOURS_F32, 1, &neighbours), GRV_E_ARG);
-    assert_int_equal(grv_neighbours_create(points, 2, 3, (grv_neighbours_type)2, 1, &neighbours), GRV_E_ARG);
-    assert_int_equal(grv_neighbours_create(points, 2, 3, GRV_NEIGHBOURS_F32, 0, &neighbours), GRV_OK);
+    assert_int_equal(grv_neighbours_create(points, -1, 3, GRV_NEIGHBOURS_F32, 1, &neighbours),
+                     GRV_E_ARG);
+    assert_int_equal(
+        grv_neighbours_create(points, (int64_t)1 << 31, 3, GRV_NEIGHBOURS_F32, 1, &neighbours),
+        GRV_E_ARG);
+    assert_int_equal(grv_neighbours_create(points, 2, 4, GRV_NEIGHBOURS_F32, 1, &neighbours),
+                     GRV_E_ARG);
+    assert_int_equal(grv_neighbours_create(points, 2, 3, (grv_neighbours_type)2, 1, &neighbours),
+                     GRV_E_ARG);
+    assert_int_equal(grv_neighbours_create(points, 2, 3, GRV_NEIGHBOURS_F32, 0, &neighbours),
+                     GRV_OK);
     grv_nearest_params nearest = grv_nearest_params_default();
     nearest.k = -1;
-    assert_int_equal(grv_neighbours_nearest(neighbours, points, 2, &nearest, indices, NULL), GRV_E_ARG);
-    assert_int_equal(grv_neighbours_nearest(neighbours, points, -2, NULL, indices, NULL), GRV_E_ARG);
+    assert_int_equal(grv_neighbours_nearest(neighbours, points, 2, &nearest, indices, NULL),
+                     GRV_E_ARG);
+    assert_int_equal(grv_neighbours_nearest(neighbours, points, -2, NULL, indices, NULL),
+                     GRV_E_ARG);
     grv_radius_rows rows = {.radius = -1, .max_points = 1, .indices = indices};
     assert_int_equal(grv_neighbours_within(neighbours, points, 2, NULL, &rows, 1), GRV_E_ARG);
     rows.radius = (double)NAN;
     assert_int_equal(grv_neighbours_within(neighbours, points, 2, NULL, &rows, 1), GRV_E_ARG);
-    assert_int_equal(grv_neighbours_count(neighbours, points, 2, &rows.radius, 1, 1, offsets), GRV_E_ARG);
+    assert_int_equal(grv_neighbours_count(neighbours, points, 2, &rows.radius, 1, 1, offsets),
+                     GRV_E_ARG);
     rows.radius = 1;
     rows.max_points = -1;
     assert_int_equal(grv_neighbours_within(neighbours, points, 2, NULL, &rows, 1), GRV_E_ARG);
@@ -353,11 +407,20 @@ static void test_refused(void **state)
     assert_int_equal(grv_neighbours_within(neighbours, points, 2, &params, &rows, 1), GRV_E_ARG);
     /* offsets of other queries: too many, then too few places */
     float distances[4];
-    const grv_radius_lists more = {.radius = 0.5, .offsets = (const int64_t[]){0, 2, 3}, .indices = indices, .distances = distances};
+    const grv_radius_lists more = {.radius = 0.5,
+                                   .offsets = (const int64_t[]){0, 2, 3},
+                                   .indices = indices,
+                                   .distances = distances};
     assert_int_equal(grv_neighbours_fill(neighbours, points, 2, NULL, &more, 1), GRV_E_ARG);
-    const grv_radius_lists fewer = {.radius = 9, .offsets = (const int64_t[]){0, 1, 2}, .indices = indices, .distances = distances};
+    const grv_radius_lists fewer = {.radius = 9,
+                                    .offsets = (const int64_t[]){0, 1, 2},
+                                    .indices = indices,
+                                    .distances = distances};
     assert_int_equal(grv_neighbours_fill(neighbours, points, 2, NULL, &fewer, 1), GRV_E_ARG);
-    const grv_radius_lists descending = {.radius = 9, .offsets = (const int64_t[]){2, 0, 2}, .indices = indices, .distances = distances};
+    const grv_radius_lists descending = {.radius = 9,
+                                         .offsets = (const int64_t[]){2, 0, 2},
+                                         .indices = indices,
+                                         .distances = distances};
     assert_int_equal(grv_neighbours_fill(neighbours, points, 2, NULL, &descending, 1), GRV_E_ARG);
     grv_neighbours_destroy(&neighbours);
     grv_neighbours_destroy(&neighbours);
@@ -376,7 +439,8 @@ static void test_empty(void **state)
     assert_int_equal(grv_neighbours_nearest(neighbours, query, 1, NULL, &index, &distance), GRV_OK);
     assert_true(index == -1 && isinf(distance));
     assert_int_equal(grv_neighbours_nearest(neighbours, NULL, 0, NULL, NULL, NULL), GRV_OK);
-    const grv_radius_rows rows = {.radius = 1, .max_points = 1, .indices = &index, .distances = &distance, .counts = &count};
+    const grv_radius_rows rows = {
+        .radius = 1, .max_points = 1, .indices = &index, .distances = &distance, .counts = &count};
     grv_radius_params params = grv_radius_params_default();
     for (int order = 0; order < 2; order++) {
         params.order = order == 0 ? GRV_RADIUS_NEAREST : GRV_RADIUS_GRID_ORDER;
@@ -384,19 +448,25 @@ static void test_empty(void **state)
         assert_int_equal(grv_neighbours_within(neighbours, query, 1, &params, &rows, 1), GRV_OK);
         assert_true(index == 0 && count == 0 && distance == 0);
     }
-    assert_int_equal(grv_neighbours_count(neighbours, query, 1, (const double[]){1}, 1, 1, offsets), GRV_OK);
+    assert_int_equal(grv_neighbours_count(neighbours, query, 1, (const double[]){1}, 1, 1, offsets),
+                     GRV_OK);
     assert_true(offsets[0] == 0 && offsets[1] == 0);
-    assert_int_equal(grv_neighbours_count(neighbours, NULL, 0, (const double[]){1}, 1, 1, offsets), GRV_OK);
+    assert_int_equal(grv_neighbours_count(neighbours, NULL, 0, (const double[]){1}, 1, 1, offsets),
+                     GRV_OK);
     grv_neighbours_destroy(&neighbours);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nearest),        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_threads_and_excluded), cmocka_unit_test(test_exclude_self),
-        cmocka_unit_test(test_radii),          cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_threads_and_excluded),
+        cmocka_unit_test(test_exclude_self),
+        cmocka_unit_test(test_radii),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

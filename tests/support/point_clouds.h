@@ -7,7 +7,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { CLOUD_UNIFORM, CLOUD_CLUSTERS, CLOUD_LINE, CLOUD_TWINS, CLOUD_LATTICE, CLOUD_FAR, CLOUD_ONE_PLACE, CLOUD_HUGE, CLOUD_COUNT };
+enum {
+    CLOUD_UNIFORM,
+    CLOUD_CLUSTERS,
+    CLOUD_LINE,
+    CLOUD_TWINS,
+    CLOUD_LATTICE,
+    CLOUD_FAR,
+    CLOUD_ONE_PLACE,
+    CLOUD_HUGE,
+    CLOUD_COUNT
+};
 
 static inline double cloud_coordinate(int kind, int64_t stream, int64_t i, int d)
 {
@@ -31,8 +41,10 @@ static inline void *cloud_make(int kind, int64_t stream, int64_t n, int dimensio
     for (int64_t i = 0; i < n; i++) {
         for (int d = 0; d < dimension; d++) {
             const double x = cloud_coordinate(kind, stream, i, d);
-            if (is_double) ((double *)cloud)[i * dimension + d] = x;
-            else ((float *)cloud)[i * dimension + d] = (float)x;
+            if (is_double)
+                ((double *)cloud)[i * dimension + d] = x;
+            else
+                ((float *)cloud)[i * dimension + d] = (float)x;
         }
     }
     return cloud;
@@ -71,12 +83,16 @@ static inline int brute_compare(const void *a, const void *b)
 }
 
 /* All points by (squared distance, index). sorted [n], written */
-static inline void brute_sort(const void *points, int64_t n, const void *queries, int64_t query, int dimension, bool is_double, brute_neighbour *sorted)
+static inline void brute_sort(const void *points, int64_t n, const void *queries, int64_t query,
+                              int dimension, bool is_double, brute_neighbour *sorted)
 {
     for (int64_t i = 0; i < n; i++) {
         sorted[i].index = (int32_t)i;
-        sorted[i].squared = is_double ? brute_f64((const double *)queries + query * dimension, (const double *)points + i * dimension, dimension)
-                                      : (double)brute_f32((const float *)queries + query * dimension, (const float *)points + i * dimension, dimension);
+        sorted[i].squared =
+            is_double ? brute_f64((const double *)queries + query * dimension,
+                                  (const double *)points + i * dimension, dimension)
+                      : (double)brute_f32((const float *)queries + query * dimension,
+                                          (const float *)points + i * dimension, dimension);
     }
     qsort(sorted, (size_t)n, sizeof *sorted, brute_compare);
 }
