@@ -79,9 +79,9 @@ def run_python_peer(side, folder, k, threads, radius):
     result = {}
 
     def timed(name, function):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         value = function()
-        result[name] = time.perf_counter() - start
+        result[name], result[name + "_cpu"] = time.perf_counter() - start, time.process_time() - cpu_start
         return value
 
     if side == "pykdtree":
@@ -125,9 +125,12 @@ def run(command, cpus):
 
 def run_grove(arguments, cpus):
     r = run(["/usr/bin/env", arguments.grove, "bench", f"neighbours:file:k{arguments.k}:t{len(cpus)}:r1", arguments.folder, "--json"], cpus)
-    return {"build": r["build_seconds"], "random": r["nearest_random_seconds"], "sorted": r["nearest_sorted_seconds"],
-            "radius": r["count_within_seconds"] + r["fill_within_seconds"], "tree_bytes": r["structure_bytes"], "points_within": r["points_within"],
-            "length": r["radius"], "correct": r["correct"], "floor": r["floor_seconds"]}
+    result = {"tree_bytes": r["structure_bytes"], "points_within": r["points_within"], "length": r["radius"], "correct": r["correct"], "floor": r["floor_seconds"]}
+    for clock in ("", "_cpu"):
+        result |= {"build" + clock: r[f"build{clock}_seconds"], "random" + clock: r[f"nearest_random{clock}_seconds"],
+                   "sorted" + clock: r[f"nearest_sorted{clock}_seconds"],
+                   "radius" + clock: r[f"count_within{clock}_seconds"] + r[f"fill_within{clock}_seconds"]}
+    return result
 
 
 def measure(arguments, cpus, sides):
@@ -142,23 +145,32 @@ def measure(arguments, cpus, sides):
                 one = run([os.path.join(arguments.folder, "nanoflann"), arguments.folder, str(arguments.k), str(len(cpus)), repr(radius), "10"], cpus)
             else:
                 one = run(own + ["--side", side, "--threads", str(len(cpus)), "--radius", repr(radius)], cpus)
-            one["build+random"] = one["build"] + one["random"]
+            one |= {"build+random" + clock: one["build" + clock] + one["random" + clock] for clock in ("", "_cpu")}
             runs[side].append(one)
     return {side: {name: statistics.median(one[name] for one in of_side) for name in of_side[0]} for side, of_side in runs.items()}
+
+
+def print_rows(side, of_side, grove, clock, note):
+    cells = ""
+    for row in (name + clock for name in ROWS):
+        cells += f"{'-':>19s}" if row not in of_side else f"{of_side[row]:10.4f} s " + (f"{of_side[row] / grove[row]:5.2f} x" if side != "grove" else " " * 7)
+    print(f"  {side:14s}{cells}  {note}", flush=True)
 
 
 def print_table(title, result, checks):
     grove = result["grove"]
     print(f"\n{title}; floor of build+random {grove['floor']:.4f} s; {grove['points_within']:.0f} points within {grove['length']:.4g}"
           f"{'' if grove['correct'] else '; WRONG'}")
-    print(f"  {'':14s}" + "".join(f"{row:>19s}" for row in ROWS) + "   tree MB  peak MB  rows with other indices")
+    print(f"  {'':14s}" + "".join(f"{row:>19s}" for row in ROWS))
     for side, of_side in result.items():
-        cells = ""
-        for row in ROWS:
-            cells += f"{'-':>19s}" if row not in of_side else f"{of_side[row]:10.4f} s " + (f"{of_side[row] / grove[row]:5.2f} x" if side != "grove" else " " * 7)
-        check = "" if side == "grove" else f"{checks[side]['rows']}, distances differ by {checks[side]['difference']:.1e}"
-        same = "" if "points_within" not in of_side else "" if of_side["points_within"] == grove["points_within"] else f"; {of_side['points_within']:.0f} within"
-        print(f"  {side:14s}{cells} {of_side.get('tree_bytes', 0) / 1e6:9.1f} {of_side.get('peak_bytes', 0) / 1e6:8.0f}  {check}{same}", flush=True)
+        note = f"tree {of_side['tree_bytes'] / 1e6:.1f} MB" if "tree_bytes" in of_side else ""
+        note += f" peak {of_side['peak_bytes'] / 1e6:.0f} MB" if "peak_bytes" in of_side else ""
+        note += "" if side == "grove" else f"; {checks[side]['rows']} rows with other indices, squared distances differ by {checks[side]['difference']:.1e}"
+        note += "" if of_side.get("points_within", grove["points_within"]) == grove["points_within"] else f"; {of_side['points_within']:.0f} within"
+        print_rows(side, of_side, grove, "", note)
+    print("  processor time:")
+    for side, of_side in result.items():
+        print_rows(side, of_side, grove, "_cpu", "")
 
 
 def main():

@@ -93,7 +93,8 @@ GRV_API grv_status grv_bench_batch(const char *problem, grv_bench_result *result
 /** Neighbour searches: build, k nearest of as many queries as points in random and in sorted order, all points within a radius (32 at the median query).
  * Problems: "neighbours:<uniform|surface|file>[:<points>][:k<k>][:t<threads>][:r<repetitions>][:f64]", by default 10^6 points, k 7, 1 thread,
  * 3 repetitions, float. file: points.f32 and queries.f32 of the folder (raw, [n][3]); nearest.i32 [m][k] is left there.
- * The median is that of building and of the random queries together; values are the seconds of each row, radius, points_within and structure_bytes.
+ * The median is that of building and of the random queries together; values are the seconds of each row, by the clock and of
+ * processors, radius, points_within and structure_bytes.
  * The floor copies points, queries and results once. Correct: some queries agree with brute force.
  * @param folder  NULL except for `file`, or to leave nearest.i32 there
  * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM, GRV_E_IO */

@@ -10,7 +10,7 @@
  * distance like others, ordered by index.
  *
  * Points and queries are float or double (both the same), [n][dimension], contiguous, and must be finite: GRV_E_ARG names the first row that is
- * not. No points, no queries and k = 0 are fine. Fewer than 2^31 points; any number of queries. Indices are int32_t.
+ * not. No points, no queries and k = 0 are fine. Fewer than 2^31 - 1 points; any number of queries. Indices are int32_t.
  * n_threads < 1 counts as 1. Nothing here is collective. Searches are const: one structure may be searched from several threads.
  * Searches take scratch for 2^22 queries at most (16 bytes each) and for the neighbours of one query a thread.
  */
@@ -38,7 +38,7 @@ typedef struct grv_neighbours grv_neighbours;
 /** Builds the structure; the points are copied and may go afterwards.
  * Holds 16 bytes a point and about 2 of boxes (float; double 28 and 3), and while it is built 16 (32) more.
  * @param points  [n][dimension]
- * @param n  0 <= n < 2^31
+ * @param n  0 <= n < 2^31 - 1
  * @param dimension  2 or 3
  * @param out  owned by the caller, released with grv_neighbours_destroy; NULL on failure
  * @errors GRV_E_ARG for a point that is not finite, or arguments out of range; GRV_E_NOMEM */
