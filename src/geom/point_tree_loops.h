@@ -1,12 +1,27 @@
 /* Loops of point_tree.c; included once per type with REAL and NAME. */
 
+/* Three coordinates and, in the bits of the fourth number, the index: one vector to move and compare. */
 typedef struct NAME(record) {
-    REAL x[3];
-    int32_t index;
+    REAL x[4];
 } NAME(record);
+
+static NAME(record) NAME(make_record)(const REAL *p, int dimension, int32_t index)
+{
+    NAME(record) record = {{p[0], p[1], dimension == 3 ? p[2] : 0, 0}};
+    memcpy(&record.x[3], &index, sizeof index);
+    return record;
+}
+
+static int32_t NAME(index_of)(const NAME(record) * record)
+{
+    int32_t index;
+    memcpy(&index, &record->x[3], sizeof index);
+    return index;
+}
 
 typedef struct NAME(build) {
     const build_input *input;
+    const grvi_neighbour_kernels *kernels;
     NAME(record) * records; /* [n] in the order of the leaves */
     REAL *leaves;
     int32_t *indices;
@@ -25,8 +40,7 @@ static void NAME(load)(void *argument, int thread, int64_t begin, int64_t end)
     const REAL *const points = b->input->points;
     const int dimension = b->input->dimension;
     for (int64_t i = begin; i < end; i++) {
-        const REAL *const p = points + i * dimension;
-        b->records[i] = (NAME(record)){{p[0], p[1], dimension == 3 ? p[2] : 0}, (int32_t)i};
+        b->records[i] = NAME(make_record)(points + i * dimension, dimension, (int32_t)i);
     }
 }
 
@@ -93,19 +107,14 @@ static void NAME(select)(NAME(record) * a, int64_t n, int64_t nth, int axis)
     }
 }
 
-static int NAME(widest_axis)(const NAME(record) * a, int64_t n)
+static int NAME(widest_axis)(const grvi_neighbour_kernels *kernels, const NAME(record) * a,
+                             int64_t n)
 {
-    REAL lower[3] = {a[0].x[0], a[0].x[1], a[0].x[2]}, upper[3] = {a[0].x[0], a[0].x[1], a[0].x[2]};
-    for (int64_t i = 1; i < n; i++) {
-        for (int d = 0; d < 3; d++) {
-            const REAL x = a[i].x[d];
-            lower[d] = x < lower[d] ? x : lower[d];
-            upper[d] = x > upper[d] ? x : upper[d];
-        }
-    }
+    NAME(record) lower, upper;
+    kernels->enclose(n, a, &lower, &upper);
     int widest = 0;
     for (int d = 1; d < 3; d++) /* halves: the whole extent may overflow */
-        if (upper[d] / 2 - lower[d] / 2 > upper[widest] / 2 - lower[widest] / 2) widest = d;
+        if (upper.x[d] / 2 - lower.x[d] / 2 > upper.x[widest] / 2 - lower.x[widest] / 2) widest = d;
     return widest;
 }
 
@@ -117,7 +126,8 @@ static int64_t NAME(split)(const NAME(build) * b, leaf_range range)
     const int64_t first = range.begin * GRVI_TREE_WIDTH,
                   last = grvi_min_i64(range.end * GRVI_TREE_WIDTH, b->input->n);
     NAME(record) *const a = b->records + first;
-    NAME(select)(a, last - first, half * GRVI_TREE_WIDTH, NAME(widest_axis)(a, last - first));
+    NAME(select)
+    (a, last - first, half * GRVI_TREE_WIDTH, NAME(widest_axis)(b->kernels, a, last - first));
     return range.begin + half;
 }
 
@@ -157,7 +167,8 @@ static void NAME(finish_ranges)(void *argument, int thread, int64_t begin, int64
                 for (int d = 0; d < 3; d++)
                     x[d * GRVI_TREE_WIDTH + j] =
                         place < b->input->n ? b->records[place].x[d] : (REAL)NAN;
-                b->indices[place] = place < b->input->n ? b->records[place].index : GRVI_NO_POINT;
+                b->indices[place] =
+                    place < b->input->n ? NAME(index_of)(&b->records[place]) : GRVI_NO_POINT;
             }
         }
     }
@@ -207,6 +218,7 @@ static void NAME(build_tree)(const build_input *input)
     const tree_layout *const layout = input->layout;
     NAME(build)
     b = {.input = input,
+         .kernels = grvi_neighbour_kernels_for(grvi_isa_chosen(), sizeof(REAL) == sizeof(double)),
          .records = input->records,
          .leaves = input->block,
          .indices = (int32_t *)(void *)((char *)input->block + layout->indices_at)};

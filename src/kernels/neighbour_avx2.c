@@ -90,6 +90,32 @@ STEP int32_t smallest_key_f32(const int32_t *keys)
     return _mm_cvtsi128_si32(s);
 }
 
+/* two rows a vector, two vectors at a time */
+static void enclose_f32(int64_t n, const void *rows, void *lower, void *upper)
+{
+    const float *const x = rows;
+    const __m256 first = _mm256_broadcast_ps((const __m128 *)rows);
+    __m256 low0 = first, low1 = first, high0 = first, high1 = first;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const __m256 a = _mm256_loadu_ps(x + 4 * i), b = _mm256_loadu_ps(x + 4 * i + 8);
+        low0 = _mm256_min_ps(low0, a);
+        low1 = _mm256_min_ps(low1, b);
+        high0 = _mm256_max_ps(high0, a);
+        high1 = _mm256_max_ps(high1, b);
+    }
+    low0 = _mm256_min_ps(low0, low1);
+    high0 = _mm256_max_ps(high0, high1);
+    __m128 low = _mm_min_ps(_mm256_castps256_ps128(low0), _mm256_extractf128_ps(low0, 1));
+    __m128 high = _mm_max_ps(_mm256_castps256_ps128(high0), _mm256_extractf128_ps(high0, 1));
+    for (; i < n; i++) {
+        low = _mm_min_ps(low, _mm_loadu_ps(x + 4 * i));
+        high = _mm_max_ps(high, _mm_loadu_ps(x + 4 * i));
+    }
+    _mm_storeu_ps(lower, low);
+    _mm_storeu_ps(upper, high);
+}
+
 /* A place takes what was before it if the new one belongs further up, else the new one if that is smaller, else nothing. */
 STEP __m256i insert_vector(__m256i kept, __m256i before, __m256i c)
 {
@@ -193,6 +219,18 @@ STEP int64_t smallest_key_f64(const int64_t *keys)
     return _mm256_extract_epi64(s, 0);
 }
 
+static void enclose_f64(int64_t n, const void *rows, void *lower, void *upper)
+{
+    const double *const x = rows;
+    __m256d low = _mm256_loadu_pd(x), high = low;
+    for (int64_t i = 1; i < n; i++) {
+        low = _mm256_min_pd(low, _mm256_loadu_pd(x + 4 * i));
+        high = _mm256_max_pd(high, _mm256_loadu_pd(x + 4 * i));
+    }
+    _mm256_storeu_pd(lower, low);
+    _mm256_storeu_pd(upper, high);
+}
+
 STEP void insert_few_f64(candidate_f64 *list, unsigned mask, const double *squared,
                          const int32_t *indices)
 {
@@ -216,10 +254,10 @@ STEP void insert_few_f64(candidate_f64 *list, unsigned mask, const double *squar
 
 const grvi_neighbour_kernels *grvi_neighbour_kernels_avx2(bool is_double)
 {
-    static const grvi_neighbour_kernels table_f32 = {"avx2", nearest_f32, within_f32, run_f32,
-                                                     sort_short_f32};
-    static const grvi_neighbour_kernels table_f64 = {"avx2", nearest_f64, within_f64, run_f64,
-                                                     sort_short_f64};
+    static const grvi_neighbour_kernels table_f32 = {"avx2",  nearest_f32,    within_f32,
+                                                     run_f32, sort_short_f32, enclose_f32};
+    static const grvi_neighbour_kernels table_f64 = {"avx2",  nearest_f64,    within_f64,
+                                                     run_f64, sort_short_f64, enclose_f64};
     return is_double ? &table_f64 : &table_f32;
 }
 #else

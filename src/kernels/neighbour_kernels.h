@@ -53,6 +53,9 @@ typedef struct grvi_neighbour_kernels {
                    double bound, int64_t limit, int32_t *positions, void *squared);
     /* Sorts 0 <= n <= GRVI_SHORT_ROW neighbours by index, squared along; no two indices are equal. */
     void (*sort_short)(int64_t n, int32_t *indices, void *squared);
+    /* Smallest and largest of each column of n >= 1 rows of four numbers, none of the first three NaN; the fourth column's are undefined.
+     * rows [n][4]; lower, upper [4] written */
+    void (*enclose)(int64_t n, const void *rows, void *lower, void *upper);
 } grvi_neighbour_kernels;
 
 /* Table for float or double points; NULL if the instruction set is not usable. Wider sets than AVX2 use its loops. */

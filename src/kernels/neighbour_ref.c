@@ -24,9 +24,9 @@
 
 const grvi_neighbour_kernels *grvi_neighbour_kernels_ref(bool is_double)
 {
-    static const grvi_neighbour_kernels table_f32 = {"ref", nearest_f32, within_f32, run_f32,
-                                                     sort_short_f32};
-    static const grvi_neighbour_kernels table_f64 = {"ref", nearest_f64, within_f64, run_f64,
-                                                     sort_short_f64};
+    static const grvi_neighbour_kernels table_f32 = {"ref",   nearest_f32,    within_f32,
+                                                     run_f32, sort_short_f32, enclose_f32};
+    static const grvi_neighbour_kernels table_f64 = {"ref",   nearest_f64,    within_f64,
+                                                     run_f64, sort_short_f64, enclose_f64};
     return is_double ? &table_f64 : &table_f32;
 }

@@ -53,3 +53,17 @@ static void NAME(insert_few)(NAME(candidate) * list, unsigned mask, const REAL *
 {
     NAME(insert_marked)(list, GRVI_FEW, mask, squared, indices);
 }
+
+/* Smallest and largest of each column of n >= 1 rows of four. */
+static void NAME(enclose)(int64_t n, const void *rows, void *lower, void *upper)
+{
+    const REAL *const x = rows;
+    REAL *const low = lower, *const high = upper;
+    for (int d = 0; d < 4; d++) {
+        low[d] = high[d] = x[d];
+        for (int64_t i = 1; i < n; i++) {
+            low[d] = x[4 * i + d] < low[d] ? x[4 * i + d] : low[d];
+            high[d] = x[4 * i + d] > high[d] ? x[4 * i + d] : high[d];
+        }
+    }
+}

@@ -235,9 +235,39 @@ static void test_short_rows(void **state)
     }
 }
 
+static void test_enclose(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
+        for (int which = 0; which < 2; which++) {
+            const grvi_neighbour_kernels *const kernels =
+                grvi_neighbour_kernels_for((grvi_isa)isa, which == 1);
+            if (kernels == NULL) continue;
+            for (int64_t n = 1; n <= 40; n++) {
+                double lower[4], upper[4];
+                void *const rows = cloud_make(CLOUD_UNIFORM, 9, 2 * n, 2, which == 1); /* [n][4] */
+                const int32_t index = INT32_MAX - 1; /* NaN as a float */
+                memcpy((char *)rows + (4 * n - 1) * (which == 1 ? 8 : 4), &index, sizeof index);
+                kernels->enclose(n, rows, lower, upper);
+                for (int d = 0; d < 3; d++) {
+                    double low = real_at(rows, d, which == 1), high = low;
+                    for (int64_t i = 1; i < n; i++) {
+                        low = fmin(low, real_at(rows, 4 * i + d, which == 1));
+                        high = fmax(high, real_at(rows, 4 * i + d, which == 1));
+                    }
+                    assert_true(real_at(lower, d, which == 1) == low &&
+                                real_at(upper, d, which == 1) == high);
+                }
+                free(rows);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_trees), cmocka_unit_test(test_runs),
-                                       cmocka_unit_test(test_short_rows)};
+                                       cmocka_unit_test(test_short_rows),
+                                       cmocka_unit_test(test_enclose)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
