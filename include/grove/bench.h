@@ -110,6 +110,16 @@ GRV_API grv_status grv_bench_batch(const char *problem, grv_bench_result *result
  * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOT_FOUND, GRV_E_FORMAT, GRV_E_IO, GRV_E_NOMEM */
 GRV_API grv_status grv_bench_sdf(const char *problem, const char *folder, grv_bench_result *result) GRV_MUST_CHECK;
 
+/** Neighbour searches: build, k nearest of as many queries as points in random and in sorted order, all points within a radius (32 at the median query).
+ * Problems: "neighbours:<uniform|surface|file>[:<points>][:k<k>][:t<threads>][:r<repetitions>][:f64]", by default 10^6 points, k 7, 1 thread,
+ * 3 repetitions, float. file: points.f32 and queries.f32 of the folder (raw, [n][3]); nearest.i32 [m][k] is left there.
+ * The median is that of building and of the random queries together; values are the seconds of each row, by the clock and of
+ * processors, radius, points_within and structure_bytes.
+ * The floor copies points, queries and results once. Correct: some queries agree with brute force.
+ * @param folder  NULL except for `file`, or to leave nearest.i32 there
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_NOMEM, GRV_E_IO */
+GRV_API grv_status grv_bench_neighbours(const char *problem, const char *folder, grv_bench_result *result) GRV_MUST_CHECK;
+
 /** Told about a long run; returns false to stop it.
  * @param done  in [0, 1]
  * @param what  one line */

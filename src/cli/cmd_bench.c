@@ -96,10 +96,12 @@ static grv_status run(const grvc_session *session)
     } else if (strncmp(problem, "mesh:", 5) == 0) {
         GRV_CHECK(session->n_words == 2, GRV_E_ARG, "a folder for the file expected after '%.80s'", problem);
         GRV_TRY(grv_bench_mesh(problem, session->words[1], &result));
+    } else if (strncmp(problem, "neighbours:", 11) == 0) {
+        GRV_TRY(grv_bench_neighbours(problem, session->n_words == 2 ? session->words[1] : NULL, &result));
     } else if (strncmp(problem, "batch:", 6) == 0) {
         GRV_TRY(grv_bench_batch(problem, &result));
     } else {
-        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, sdf:<problem> FOLDER, mesh:<problem> FOLDER, or batch:<problem> expected, '%.80s' found", problem);
+        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, sdf:<problem> FOLDER, mesh:<problem> FOLDER, neighbours:<problem> [FOLDER], or batch:<problem> expected, '%.80s' found", problem);
     }
     GRV_TRY(print_result(session, &result));
     GRV_CHECK(result.correct, GRV_E_NUMERIC, "the answer of %s is wrong", result.problem);
@@ -115,6 +117,7 @@ int grvc_bench(int argc, char **argv)
                                      "                                 t2: two threads, k4: blocks, b1: batch, :paper: the parallel FNO)\n"
                                      "  flow:tgv128                    a time step of the flow solver\n"
                                      "  batch:call:100000              tasks without work on a worker per core; also batch:program:1000, batch:sleep:100\n"
+                                     "  neighbours:uniform:1000000:k7:t2  build and queries of nearest neighbours; also surface, file with a folder\n"
                                      "  flow validate                  drag and Strouhal numbers against literature; minutes\n"
                                      "  store:fields:zstd:1024:t2 DIR  reads and writes of a store of 1024 MiB that is made in DIR\n"
                                      "  sdf:points:n1000000:t2 DIR     distances to the surface in DIR; also sdf:grid\n"
