@@ -113,7 +113,8 @@ static void test_legacy(void **state)
     }
     refuse_text("a.vtk", "# vtk DataFile Version 3.0\nt\nEBCDIC\n",
                 "ASCII or BINARY expected at byte 29");
-    refuse("a.vtk", "# vtk DataFile Version 3.0\nt\nASCII\nDATASET BANANA\n", 50, GRV_E_UNSUPPORTED,
+    refuse("a.vtk", "# vtk DataFile Version 3.0\nt\nASCII\nDATASET BANANA\n",
+           sizeof "# vtk DataFile Version 3.0\nt\nASCII\nDATASET BANANA\n" - 1, GRV_E_UNSUPPORTED,
            "DATASET 'BANANA' at byte");
     static const char binary[] = "# vtk DataFile Version 5.1\nt\nBINARY\nDATASET POLYDATA\nPOINTS "
                                  "1 float\n0123456789ab\nPOLYGONS 2 1\nOFFSETS "
@@ -168,7 +169,8 @@ static void test_xml(void **state)
         (void)snprintf(text, sizeof text, "%s%s", xml_head, cases[i].rest);
         refuse_text("a.vtu", text, cases[i].message);
     }
-    refuse("a.vtu", "<VTKFile type=\"UnstructuredGrid\" compressor=\"zip\">", 52, GRV_E_UNSUPPORTED,
+    refuse("a.vtu", "<VTKFile type=\"UnstructuredGrid\" compressor=\"zip\">",
+           sizeof "<VTKFile type=\"UnstructuredGrid\" compressor=\"zip\">" - 1, GRV_E_UNSUPPORTED,
            "compressor 'zip'");
     refuse_text("a.vtu", "<VTKFile header_type=\"UInt16\">",
                 "header_type UInt32 or UInt64 expected, 'UInt16' found");
@@ -182,7 +184,8 @@ static void test_xml(void **state)
                 "type=\"Float32\" NumberOfComponents=\"3\">0</DataArray></Points>"
                 "</Piece></UnstructuredGrid></VTKFile>",
                 "2999999999997 values expected in 1 characters");
-    refuse("a.vtu", "<VTKFile type=\"Collection\"></VTKFile>", 37, GRV_E_UNSUPPORTED,
+    refuse("a.vtu", "<VTKFile type=\"Collection\"></VTKFile>",
+           sizeof "<VTKFile type=\"Collection\"></VTKFile>" - 1, GRV_E_UNSUPPORTED,
            "grv_mesh_collection_read");
     refuse("a.dat", "PK\3\4", 4, GRV_E_UNSUPPORTED, "zip archive");
     refuse("a.dat", "hello", 5, GRV_E_UNSUPPORTED, "a mesh expected");
