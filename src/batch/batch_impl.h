@@ -213,6 +213,16 @@ grv_status grvi_table_outcome(grv_batch *batch, int64_t task, grvi_text *buffer,
 
 /* ---- job.c ---- */
 
+/* a journal record of tasks is closed at this size */
+#define GRVI_SUBMIT_BYTES ((int64_t)1 << 20)
+/* seconds of results that a killed driver may have to take in again */
+#define GRVI_COMMIT_S 0.05
+
+/* May this one change the job? */
+grv_status grvi_job_check_driver(const grv_batch *batch) GRV_MUST_CHECK;
+/* Is there such a task? */
+grv_status grvi_job_check_task(const grv_batch *batch, int64_t task) GRV_MUST_CHECK;
+
 /* Appends the record that begins at `begin` of batch->pending to the journal and applies it; durable is made by grvi_job_commit. */
 grv_status grvi_job_append(grv_batch *batch, int64_t begin) GRV_MUST_CHECK;
 /* fsync, if anything is not covered yet and it is time (or now). */
