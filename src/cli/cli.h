@@ -25,6 +25,7 @@ int grvc_batch(int argc, char **argv);
 int grvc_bench(int argc, char **argv);
 int grvc_evaluate(int argc, char **argv);
 int grvc_generate(int argc, char **argv);
+int grvc_geom(int argc, char **argv);
 int grvc_info(int argc, char **argv);
 int grvc_plan(int argc, char **argv);
 int grvc_predict(int argc, char **argv);
