@@ -239,9 +239,9 @@ int grvc_geom_convert(int argc, char **argv)
     grvc_session session = {
         .name = "grove geom convert",
         .about = "Writes a mesh as STL, VTP, VTU, VTI or Zarr, by the ending of OUT (.zarr: a "
-                 "folder of arrays).\n"
-                 "The coordinates are scaled and moved first, then the surface is repaired. Cell "
-                 "data follow their cells;\n"
+                 "folder of arrays). The\n"
+                 "coordinates are scaled and moved first, then the surface is repaired. Cell data "
+                 "follow their cells;\n"
                  "point data are kept unless points are joined or dropped.\n"
                  "  grove geom convert part_mm.stl part.vtp scale=0.001 clean=true orient=outward",
         .words_usage = "IN OUT",

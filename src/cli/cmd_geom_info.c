@@ -445,9 +445,9 @@ int grvc_geom_info(int argc, char **argv)
                             .about = "Describes mesh files: points, cells, data arrays with their "
                                      "ranges, box; of surfaces what is broken\n"
                                      "(triangles without area, copies, open edges, orientation), "
-                                     "whether they are watertight, area, volume.\n"
-                                     "Collections (.pvd, .vtm, .pvtu, ...) are listed. --json "
-                                     "prints a list with an object for each file.",
+                                     "whether they are watertight, area,\n"
+                                     "volume. Collections (.pvd, .vtm, .pvtu, ...) are listed. "
+                                     "--json prints a list, an object a file.",
                             .words_usage = "FILE...",
                             .min_words = 1,
                             .max_words = 100000,

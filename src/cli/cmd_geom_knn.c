@@ -145,13 +145,13 @@ int grvc_geom_knn(int argc, char **argv)
     knn_config config = {0};
     grvc_session session = {
         .name = "grove geom knn",
-        .about = "The k nearest of POINTS for each of QUERIES (or of POINTS themselves), exact, by "
-                 "distance, ties by number.\n"
-                 "Both are a mesh file, a Zarr array [n, 3] or [n, 2] (FOLDER.zarr/NAME), or a "
-                 ".npy file, of float32 or float64.\n"
-                 "OUT.zarr becomes a group of indices [n, k] and distances [n, k] of the points' "
-                 "type; where there are fewer\n"
-                 "than k points, -1 and infinity.\n"
+        .about = "The k nearest of POINTS for each of QUERIES (or of POINTS themselves): exact, by "
+                 "distance, ties by\n"
+                 "number. Both are a mesh file, a Zarr array [n, 3] or [n, 2] (FOLDER.zarr/NAME), "
+                 "or a .npy file, of\n"
+                 "float32 or float64. OUT.zarr becomes a group of indices [n, k] and distances [n, "
+                 "k] of the points'\n"
+                 "type; where there are fewer than k points, -1 and infinity.\n"
                  "  grove geom knn body.vtp body_neighbours.zarr k=8 exclude_self=true",
         .words_usage = "POINTS [QUERIES] OUT",
         .min_words = 2,

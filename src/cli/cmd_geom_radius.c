@@ -389,15 +389,16 @@ int grvc_geom_radius(int argc, char **argv)
         .name = "grove geom radius",
         .about =
             "The points of POINTS within a radius of each of QUERIES (or of POINTS themselves); "
-            "several radii in one pass.\n"
-            "Both are a mesh file, a Zarr array [n, 3] or [n, 2] (FOLDER.zarr/NAME), or a .npy "
-            "file, of float32 or float64.\n"
-            "OUT.zarr becomes a group, of several radii with a group r0, r1, ... for each. "
-            "mode=all: offsets [n + 1], and the\n"
-            "neighbours of query i in indices and distances from offsets[i] to offsets[i + 1] - 1, "
-            "by index.\n"
-            "Else indices [n, max], distances [n, max], zeros behind the last one, and counts "
-            "[n].\n"
+            "several radii in\n"
+            "one pass. Both are a mesh file, a Zarr array [n, 3] or [n, 2] (FOLDER.zarr/NAME), or "
+            "a .npy file, of\n"
+            "float32 or float64. OUT.zarr becomes a group, of several radii with a group r0, r1, "
+            "... for each:\n"
+            "mode=all: offsets [n + 1]; the neighbours of query i, by index, in indices and "
+            "distances from\n"
+            "offsets[i] to offsets[i + 1] - 1. Other modes: indices [n, max], distances [n, max], "
+            "zeros behind\n"
+            "the last one, and counts [n].\n"
             "  grove geom radius cells.npy surface.vtp near.zarr r=0.1,0.5 mode=nearest max=16,64",
         .words_usage = "POINTS [QUERIES] OUT",
         .min_words = 2,

@@ -338,10 +338,11 @@ int grvc_geom_sample(int argc, char **argv)
     grvc_session session = {
         .name = "grove geom sample",
         .about = "Random points on a surface (uniform over its area, with normals and triangles) "
-                 "or inside it, or points spread\n"
-                 "evenly: farthest point sampling. Point i depends on the seed and i only.\n"
-                 "OUT.zarr becomes a group of points [n, 3], normals [n, 3], triangle [n]; OUT.vtp "
-                 "is for ParaView.\n"
+                 "or inside it, or\n"
+                 "points spread evenly: farthest point sampling. Point i depends on the seed and i "
+                 "only. OUT.zarr\n"
+                 "becomes a group of points [n, 3], normals [n, 3], triangle [n]; OUT.vtp is for "
+                 "ParaView.\n"
                  "  grove geom sample car.stl car_points.zarr n=100000\n"
                  "  grove geom sample car.stl even.vtp kind=farthest n=2000 candidates=40000",
         .words_usage = "SURFACE OUT",

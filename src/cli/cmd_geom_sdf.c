@@ -459,9 +459,8 @@ static grv_status draw(const sdf_job *job)
     query.band = INFINITY;
     memcpy(plane.lower, job->box_lower, sizeof plane.lower);
     memcpy(plane.upper, job->box_upper, sizeof plane.upper);
-    plane.position = c->position.n > 0
-                         ? c->position.at[0]
-                         : 0.5 * (job->lower[plane.axis] + job->upper[plane.axis]);
+    plane.position = c->position.n > 0 ? c->position.at[0]
+                                       : 0.5 * (job->lower[plane.axis] + job->upper[plane.axis]);
     for (int k = 0; k < 3; k++)
         GRV_CHECK(k == plane.axis || plane.lower[k] < plane.upper[k], GRV_E_CONFIG,
                   "picture: the box has no size along %s, which a slice across %s shows",
@@ -574,7 +573,8 @@ int grvc_geom_sdf(int argc, char **argv)
                                 "OUT.zarr becomes a group: distance [x, y, z] and its coordinates, "
                                 "or distance [n]; OUT.vti (grid)\n"
                                 "and OUT.vtp (points) are for ParaView. Grids in Zarr may be "
-                                "larger than memory, unless there is a band.\n"
+                                "larger than memory, unless there is a\n"
+                                "band.\n"
                                 "  grove geom sdf car.stl car.zarr grid=128,64,64 picture=car.png",
                             .words_usage = "SURFACE OUT",
                             .min_words = 2,
