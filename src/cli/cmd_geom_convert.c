@@ -212,7 +212,7 @@ static grv_status run(const grvc_session *session, const convert_config *c)
 {
     grv_status status = GRV_OK;
     grvc_output output = {0};
-    grvc_tool tool = {0};
+    const double start_s = grv_clock_seconds();
     grv_mesh *mesh = NULL;
     convert_report report = {0};
     const grv_mesh_read_params params = {.n_threads = grvc_threads(c->threads)};
@@ -221,12 +221,11 @@ static grv_status run(const grvc_session *session, const convert_config *c)
               "tolerance: weld=true, clean=true or orient= expected with it");
     GRV_TRY_GOTO(
         grvc_output_check(session->words[1], " .stl .vtp .vtu .vti", c->overwrite, &output));
-    grvc_tool_begin_counting(&tool, session, "convert", "steps");
     GRV_TRY_GOTO(grv_mesh_read(session->words[0], &params, &mesh));
     GRV_TRY_GOTO(transform(c, mesh));
     if (needs_triangles(c, &output, mesh)) GRV_TRY_GOTO(repair(session, c, &mesh, &report));
     GRV_TRY_GOTO(write(c, mesh, &output));
-    GRV_TRY_GOTO(print_result(session, mesh, &report, grvc_tool_end(&tool)));
+    GRV_TRY_GOTO(print_result(session, mesh, &report, grv_clock_seconds() - start_s));
 done:
     grvc_output_fini(&output);
     grv_mesh_destroy(&mesh);

@@ -108,7 +108,7 @@ static grv_status run(const grvc_session *session, const knn_config *c)
     grv_status status = GRV_OK;
     grvc_output output = {0};
     grvc_search search = {0};
-    grvc_tool tool = {0};
+    const double start_s = grv_clock_seconds();
     grvc_table t = {.rank = 1};
     knn_job job = {.search = &search, .params = grv_nearest_params_default()};
     const int n_threads = grvc_threads(c->threads);
@@ -119,7 +119,6 @@ static grv_status run(const grvc_session *session, const knn_config *c)
     GRV_CHECK(!c->exclude_self || session->n_words == 2, GRV_E_CONFIG,
               "exclude_self: queries that are the points themselves expected, QUERIES found");
     GRV_TRY_GOTO(grvc_output_check(grvc_search_output(session), "", c->overwrite, &output));
-    grvc_tool_begin_counting(&tool, session, "knn", "queries");
     GRV_TRY_GOTO(grvc_search_begin(&search, session, false, n_threads));
     if (c->exclude_self) GRV_TRY_GOTO(GRVI_ALLOC(&job.excluded, search.n_queries));
     GRV_TRY_GOTO(grvc_output_open(&output, n_threads));
@@ -128,11 +127,10 @@ static grv_status run(const grvc_session *session, const knn_config *c)
     t.shape[0] = search.n_queries;
     grvc_table_add(&t, "indices", GRV_STORE_I32, c->k);
     grvc_table_add(&t, "distances", search.type, c->k);
-    GRV_TRY_GOTO(grvc_table_run(&t, compute, &job, &tool));
+    GRV_TRY_GOTO(grvc_table_run(&t, compute, &job, session, "queries"));
     GRV_TRY_GOTO(grvc_output_publish(&output));
-    GRV_TRY_GOTO(print_result(session, &search, c, grvc_tool_end(&tool)));
+    GRV_TRY_GOTO(print_result(session, &search, c, grv_clock_seconds() - start_s));
 done:
-    (void)grvc_tool_end(&tool);
     grvc_table_fini(&t);
     grvc_output_fini(&output);
     grvc_search_fini(&search);

@@ -173,7 +173,7 @@ static grv_status compute_rows(void *argument, const grvc_table *t, int64_t firs
     return GRV_OK;
 }
 
-static grv_status write_rows(radius_job *job, grvc_output *output, grvc_tool *tool)
+static grv_status write_rows(radius_job *job, grvc_output *output)
 {
     grvc_table t = {.rank = 1, .shape = {job->search.n_queries}, .output = output};
     for (int i = 0; i < job->config->r.n; i++) {
@@ -181,7 +181,7 @@ static grv_status write_rows(radius_job *job, grvc_output *output, grvc_tool *to
         grvc_table_add(&t, job->names[i][DISTANCES], job->search.type, places(job->config, i));
         grvc_table_add(&t, job->names[i][COUNTS], GRV_STORE_I32, 0);
     }
-    const grv_status status = grvc_table_run(&t, compute_rows, job, tool);
+    const grv_status status = grvc_table_run(&t, compute_rows, job, job->session, "queries");
     grvc_table_fini(&t);
     return status;
 }
@@ -301,20 +301,23 @@ static grv_status fill_batch(radius_job *job, list_state *s, int64_t first, int6
     return GRV_OK;
 }
 
-static grv_status write_lists(radius_job *job, grvc_output *output, grvc_tool *tool)
+static grv_status write_lists(radius_job *job, grvc_output *output)
 {
     grv_status status = GRV_OK;
     list_state s = {0};
+    grvc_tool tool;
     const int64_t n = job->search.n_queries;
-    GRV_TRY_GOTO(count_all(job, &s, tool));
+    grvc_tool_begin_counting(&tool, job->session, "radius", "queries");
+    GRV_TRY_GOTO(count_all(job, &s, &tool));
     GRV_TRY_GOTO(create_arrays(job, &s, output));
     for (int64_t first = 0; first < n;) {
         const int64_t count = choose_count(job, &s, first);
         GRV_TRY_GOTO(fill_batch(job, &s, first, count));
         first += count;
-        GRV_TRY_GOTO(advance(tool, n / 2 + first / 2, n));
+        GRV_TRY_GOTO(advance(&tool, n / 2 + first / 2, n));
     }
 done:
+    (void)grvc_tool_end(&tool);
     lists_fini(&s);
     return status;
 }
@@ -356,7 +359,7 @@ static grv_status run(const grvc_session *session, const radius_config *c)
 {
     grv_status status = GRV_OK;
     grvc_output output = {0};
-    grvc_tool tool = {0};
+    const double start_s = grv_clock_seconds();
     const int n_threads = grvc_threads(c->threads);
     const bool needs_points = c->mode == MODE_GRID_ORDER;
     radius_job job = {.session = session, .config = c, .params = grv_radius_params_default()};
@@ -366,17 +369,14 @@ static grv_status run(const grvc_session *session, const radius_config *c)
     job.params.n_threads = n_threads;
     GRV_TRY_GOTO(check_config(c));
     GRV_TRY_GOTO(grvc_output_check(grvc_search_output(session), "", c->overwrite, &output));
-    grvc_tool_begin_counting(&tool, session, "radius", "queries");
     GRV_TRY_GOTO(grvc_search_begin(&job.search, session, needs_points, n_threads));
     job.params.source_points = job.search.points.data;
     GRV_TRY_GOTO(grvc_output_open(&output, n_threads));
     GRV_TRY_GOTO(make_groups(&job, &output));
-    GRV_TRY_GOTO(c->mode == MODE_ALL ? write_lists(&job, &output, &tool)
-                                     : write_rows(&job, &output, &tool));
+    GRV_TRY_GOTO(c->mode == MODE_ALL ? write_lists(&job, &output) : write_rows(&job, &output));
     GRV_TRY_GOTO(grvc_output_publish(&output));
-    GRV_TRY_GOTO(print_result(&job, grvc_tool_end(&tool)));
+    GRV_TRY_GOTO(print_result(&job, grv_clock_seconds() - start_s));
 done:
-    (void)grvc_tool_end(&tool);
     grvc_output_fini(&output);
     grvc_search_fini(&job.search);
     return status;

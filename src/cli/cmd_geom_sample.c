@@ -211,7 +211,7 @@ static grv_status make_group(const sample_job *job, grvc_output *output)
     return status;
 }
 
-static grv_status write_table(sample_job *job, grvc_output *output, grvc_tool *tool)
+static grv_status write_table(sample_job *job, grvc_output *output)
 {
     grv_status status = GRV_OK;
     grv_mesh *mesh = NULL;
@@ -225,7 +225,7 @@ static grv_status write_table(sample_job *job, grvc_output *output, grvc_tool *t
     }
     t.output = output;
     t.mesh = mesh;
-    GRV_TRY_GOTO(grvc_table_run(&t, compute, job, tool));
+    GRV_TRY_GOTO(grvc_table_run(&t, compute, job, job->session, "points"));
     if (output->is_file) {
         const grv_mesh_write_params params = {.n_threads = job->n_threads};
         GRV_TRY_GOTO(grv_mesh_write(mesh, output->place, &params));
@@ -317,16 +317,14 @@ static grv_status run(const grvc_session *session, const sample_config *c)
 {
     grv_status status = GRV_OK;
     grvc_output output = {0};
-    grvc_tool tool = {0};
+    const double start_s = grv_clock_seconds();
     sample_job job = {.session = session, .config = c, .n_threads = grvc_threads(c->threads)};
     GRV_TRY_GOTO(check_config(c));
     GRV_TRY_GOTO(grvc_output_check(session->words[1], " .vtp", c->overwrite, &output));
-    grvc_tool_begin_counting(&tool, session, "sample", "points");
     GRV_TRY_GOTO(prepare(&job));
-    GRV_TRY_GOTO(write_table(&job, &output, &tool));
-    GRV_TRY_GOTO(print_result(&job, grvc_tool_end(&tool)));
+    GRV_TRY_GOTO(write_table(&job, &output));
+    GRV_TRY_GOTO(print_result(&job, grv_clock_seconds() - start_s));
 done:
-    (void)grvc_tool_end(&tool);
     grvc_output_fini(&output);
     job_fini(&job);
     return status;

@@ -391,7 +391,7 @@ static grv_status make_mesh(sdf_job *job, grv_mesh **mesh)
     return GRV_OK;
 }
 
-static grv_status write_table(sdf_job *job, grvc_output *output, grvc_tool *tool, int n_threads)
+static grv_status write_table(sdf_job *job, grvc_output *output, int n_threads)
 {
     grv_status status = GRV_OK;
     grvi_text attributes = {0};
@@ -419,7 +419,7 @@ static grv_status write_table(sdf_job *job, grvc_output *output, grvc_tool *tool
     }
     t.output = output;
     t.mesh = mesh;
-    GRV_TRY_GOTO(grvc_table_run(&t, compute, job, tool));
+    GRV_TRY_GOTO(grvc_table_run(&t, compute, job, job->session, "points"));
     if (output->is_file) {
         const grv_mesh_write_params params = {.n_threads = n_threads};
         GRV_TRY_GOTO(grv_mesh_write(mesh, output->place, &params));
@@ -530,7 +530,7 @@ static grv_status run(const grvc_session *session, const sdf_config *c)
 {
     grv_status status = GRV_OK;
     grvc_output output = {0};
-    grvc_tool tool = {0};
+    const double start_s = grv_clock_seconds();
     const int n_threads = grvc_threads(c->threads);
     sdf_job job = {.session = session,
                    .config = c,
@@ -544,19 +544,16 @@ static grv_status run(const grvc_session *session, const sdf_config *c)
     GRV_TRY_GOTO(grvc_output_check(session->words[1], c->points[0] != '\0' ? " .vtp" : " .vti",
                                    c->overwrite, &output));
     if (c->picture[0] != '\0') GRV_TRY_GOTO(grvc_picture_check(c->picture, c->overwrite));
-    grvc_tool_begin_counting(&tool, session, "sdf", "points");
     GRV_TRY_GOTO(prepare_surface(&job, session->words[0], n_threads));
     if (c->points[0] != '\0')
         GRV_TRY_GOTO(read_points(&job, n_threads));
     else
         GRV_TRY_GOTO(place_grid(&job));
-    GRV_TRY_GOTO(write_table(&job, &output, &tool, n_threads));
+    GRV_TRY_GOTO(write_table(&job, &output, n_threads));
     if (c->picture[0] != '\0') GRV_TRY_GOTO(draw(&job));
-    const double seconds = grvc_tool_end(&tool);
     warn(&job);
-    GRV_TRY_GOTO(print_result(&job, output.place, seconds));
+    GRV_TRY_GOTO(print_result(&job, output.place, grv_clock_seconds() - start_s));
 done:
-    (void)grvc_tool_end(&tool);
     grvc_output_fini(&output);
     grvc_points_fini(&job.points);
     grv_surface_destroy(&job.surface);

@@ -140,9 +140,10 @@ void *grvc_table_rows(const grvc_table *table, const char *name, int64_t first);
 /* Computes steps [first, first + count) into grvc_table_rows. */
 typedef grv_status grvc_table_body(void *argument, const grvc_table *table, int64_t first,
                                    int64_t count);
-/* Makes the arrays, calls the body for every batch and writes it; Ctrl-C ends it with GRV_E_INTERRUPTED. */
+/* Makes the arrays, calls the body for every batch and writes it, with progress in rows of this unit; Ctrl-C ends it with
+ * GRV_E_INTERRUPTED. */
 grv_status grvc_table_run(grvc_table *table, grvc_table_body *body, void *argument,
-                          grvc_tool *tool) GRV_MUST_CHECK;
+                          const grvc_session *session, const char *unit) GRV_MUST_CHECK;
 /* A mesh of points, which viewers show as dots, for a table in memory; its column `points`, if there is one, is where the points are.
  * points: [n, 3], taken in any case; NULL: uninitialised ones are made */
 grv_status grvc_cloud_create(grv_store_type type, int64_t n, void *points,

@@ -126,10 +126,10 @@ static grv_status turn_column(const grvc_table *table, const grvc_column *c)
     return GRV_OK;
 }
 
-grv_status grvc_table_run(grvc_table *table, grvc_table_body *body, void *argument, grvc_tool *tool)
+static grv_status run_batches(const grvc_table *table, grvc_table_body *body, void *argument,
+                              grvc_tool *tool)
 {
     const int64_t n = table->shape[0], rows = rows_a_step(table);
-    GRV_TRY(begin(table));
     for (int64_t first = 0; first < n; first += table->steps_a_batch) {
         const int64_t count = grvi_min_i64(table->steps_a_batch, n - first);
         GRV_TRY(body(argument, table, first, count));
@@ -138,6 +138,18 @@ grv_status grvc_table_run(grvc_table *table, grvc_table_body *body, void *argume
                   "stopped after %lld of %lld %s; nothing is kept",
                   (long long)((first + count) * rows), (long long)(n * rows), tool->unit);
     }
+    return GRV_OK;
+}
+
+grv_status grvc_table_run(grvc_table *table, grvc_table_body *body, void *argument,
+                          const grvc_session *session, const char *unit)
+{
+    grvc_tool tool;
+    GRV_TRY(begin(table));
+    grvc_tool_begin_counting(&tool, session, strrchr(session->name, ' ') + 1, unit);
+    const grv_status status = run_batches(table, body, argument, &tool);
+    (void)grvc_tool_end(&tool);
+    GRV_TRY(status);
     for (int i = 0; i < table->n_columns; i++) {
         if (table->mesh != NULL && table->rank == 3)
             GRV_TRY(turn_column(table, &table->columns[i]));
