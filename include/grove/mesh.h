@@ -140,6 +140,12 @@ GRV_API grv_status grv_mesh_set_cells(grv_mesh *mesh, int64_t n_cells, const int
 GRV_API void grv_mesh_array_range(const grv_mesh_array *array, int component, double *min,
                                   double *max, int64_t *n_not_finite);
 
+/** Centres of the listed cells: the mean of a cell's points, summed in double and rounded once to the type of the points; NaN for a cell without points.
+ * @param mesh  SURFACE or CELLS
+ * @param centres  [n_cells, 3] of the type of the points, written
+ * @errors GRV_E_ARG for an image or structured grid */
+GRV_API grv_status grv_mesh_cell_centres(const grv_mesh *mesh, void *centres) GRV_MUST_CHECK;
+
 /** Scales and moves a mesh: x' = x * scale + translate on each axis, in double, rounded once to the type of the points. Data stay as they are (vectors are not turned).
  * @param scale  [3] finite, > 0; the same on all axes for an image whose axes are turned
  * @param translate  [3] finite

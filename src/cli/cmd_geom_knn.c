@@ -9,7 +9,7 @@
 
 typedef struct knn_config {
     int64_t k;
-    int threads;
+    int at, threads;
     bool exclude_self, squared, overwrite;
 } knn_config;
 
@@ -32,6 +32,7 @@ static const grv_option options[] = {
      .offset = AT(squared),
      .fallback = "false",
      .help = "distances are squared ones"},
+    GRVC_OPTION_AT(AT(at)),
     GRVC_OPTION_OVERWRITE(AT(overwrite)),
     GRVC_OPTION_THREADS(AT(threads)),
 };
@@ -67,6 +68,7 @@ static grv_status make_group(const grvc_session *session, const grvc_search *sea
     grvi_json_begin_object(&w);
     grvc_json_text(&w, "command", "knn");
     grvc_search_describe(search, session, &w);
+    grvc_json_text(&w, "at", grvc_places[c->at]);
     grvc_json_integer(&w, "k", c->k);
     grvi_json_key(&w, "exclude_self");
     grvi_json_bool(&w, c->exclude_self);
@@ -119,7 +121,7 @@ static grv_status run(const grvc_session *session, const knn_config *c)
     GRV_CHECK(!c->exclude_self || session->n_words == 2, GRV_E_CONFIG,
               "exclude_self: queries that are the points themselves expected, QUERIES found");
     GRV_TRY_GOTO(grvc_output_check(grvc_search_output(session), "", c->overwrite, &output));
-    GRV_TRY_GOTO(grvc_search_begin(&search, session, false, n_threads));
+    GRV_TRY_GOTO(grvc_search_begin(&search, session, c->at, false, n_threads));
     if (c->exclude_self) GRV_TRY_GOTO(GRVI_ALLOC(&job.excluded, search.n_queries));
     GRV_TRY_GOTO(grvc_output_open(&output, n_threads));
     GRV_TRY_GOTO(make_group(session, &search, c, &output));

@@ -18,7 +18,7 @@ typedef struct radius_config {
     grv_f64_list r;
     grv_i64_list max;
     double cell_width;
-    int mode, threads;
+    int mode, at, threads;
     bool squared, overwrite;
 } radius_config;
 
@@ -59,6 +59,7 @@ static const grv_option options[] = {
      .offset = AT(squared),
      .fallback = "false",
      .help = "distances are squared ones"},
+    GRVC_OPTION_AT(AT(at)),
     GRVC_OPTION_OVERWRITE(AT(overwrite)),
     GRVC_OPTION_THREADS(AT(threads)),
 };
@@ -121,6 +122,7 @@ static grv_status make_groups(radius_job *job, grvc_output *output)
     grvi_json_begin_object(&w);
     grvc_json_text(&w, "command", "radius");
     grvc_search_describe(&job->search, job->session, &w);
+    grvc_json_text(&w, "at", grvc_places[c->at]);
     grvc_json_numbers(&w, "r", c->r.n, c->r.at);
     grvc_json_text(&w, "mode", modes[c->mode]);
     if (c->mode == MODE_GRID_ORDER) grvc_json_number(&w, "cell_width", c->cell_width);
@@ -369,7 +371,7 @@ static grv_status run(const grvc_session *session, const radius_config *c)
     job.params.n_threads = n_threads;
     GRV_TRY_GOTO(check_config(c));
     GRV_TRY_GOTO(grvc_output_check(grvc_search_output(session), "", c->overwrite, &output));
-    GRV_TRY_GOTO(grvc_search_begin(&job.search, session, needs_points, n_threads));
+    GRV_TRY_GOTO(grvc_search_begin(&job.search, session, c->at, needs_points, n_threads));
     job.params.source_points = job.search.points.data;
     GRV_TRY_GOTO(grvc_output_open(&output, n_threads));
     GRV_TRY_GOTO(make_groups(&job, &output));

@@ -255,7 +255,7 @@ static grv_status prepare(sample_job *job)
     const sample_config *const c = job->config;
     const char *const word = job->session->words[0];
     if (c->kind == KIND_FARTHEST && c->candidates == 0) {
-        GRV_TRY(grvc_points_read(word, job->n_threads, &job->cloud));
+        GRV_TRY(grvc_points_read(word, GRVC_AT_POINTS, job->n_threads, &job->cloud));
         GRV_CHECK(job->cloud.dimension == 3, GRV_E_SHAPE,
                   "%s: points [n, 3] expected, [n, 2] found", word);
         job->type = job->cloud.type;

@@ -20,7 +20,7 @@ typedef struct sdf_config {
     grv_string_list fields;
     char *points, *unit, *picture;
     double padding, band, max_distance;
-    int sign, type, slice, threads;
+    int sign, type, slice, at, threads;
     bool either_orientation, normalize, overwrite;
 } sdf_config;
 
@@ -53,6 +53,7 @@ static const grv_option options[] = {
      .offset = AT(points),
      .fallback = "",
      .help = "instead of a grid: mesh file, Zarr array or .npy file of points"},
+    GRVC_OPTION_AT(AT(at)),
     {.key = "sign",
      .type = GRV_OPTION_CHOICE,
      .offset = AT(sign),
@@ -146,6 +147,8 @@ static grv_status check_config(const sdf_config *c)
     GRV_CHECK(c->grid.n != 2, GRV_E_CONFIG, "grid: one or three numbers expected, two found");
     GRV_CHECK(c->box.n == 0 || c->box.n == 6, GRV_E_CONFIG,
               "box: six numbers (x0,y0,z0,x1,y1,z1) expected, %d found", c->box.n);
+    GRV_CHECK(c->points[0] != '\0' || c->at == GRVC_AT_POINTS, GRV_E_CONFIG,
+              "at: points=FILE expected with it");
     GRV_CHECK(c->points[0] == '\0' || (c->type == KEEP_TYPE && c->band == 0), GRV_E_CONFIG,
               "points: type and band are for grids");
     for (int i = 0; i < c->fields.n; i++) {
@@ -217,7 +220,7 @@ static grv_status place_grid(sdf_job *job)
 
 static grv_status read_points(sdf_job *job, int n_threads)
 {
-    GRV_TRY(grvc_points_read(job->config->points, n_threads, &job->points));
+    GRV_TRY(grvc_points_read(job->config->points, job->config->at, n_threads, &job->points));
     GRV_CHECK(job->points.dimension == 3, GRV_E_SHAPE, "%s: points [n, 3] expected, [n, 2] found",
               job->config->points);
     job->type = job->points.type;

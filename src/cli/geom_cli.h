@@ -26,6 +26,17 @@ int grvc_geom_sdf(int argc, char **argv);
         .help = "replace what is there already"                                         \
     }
 
+#define GRVC_OPTION_AT(field_offset)                                                          \
+    {                                                                                         \
+        .key = "at", .type = GRV_OPTION_CHOICE, .offset = field_offset, .fallback = "points", \
+        .choices = grvc_places,                                                               \
+        .help = "of mesh files: their points, or the centres of their cells"                  \
+    }
+
+/* Where in a mesh file the points are: its points, the centres of its cells. */
+enum { GRVC_AT_POINTS, GRVC_AT_CELLS };
+extern const char *const grvc_places[];
+
 /* Does a name end so? Letters of either case. */
 bool grvc_has_ending(const char *word, const char *ending);
 
@@ -39,9 +50,10 @@ typedef struct grvc_points {
     void *data;    /* owned */
 } grvc_points;
 
-/* The points of a mesh file, an array [n, 2 or 3] in a store (or the array `points` of a group), or a .npy file; at least one. Nothing is copied but what a file's
+/* The points (or cell centres: at) of a mesh file, an array [n, 2 or 3] in a store (or the array `points` of a group), or a .npy file; at least one. Nothing is copied but what a file's
  * format asks for. */
-grv_status grvc_points_read(const char *word, int n_threads, grvc_points *points) GRV_MUST_CHECK;
+grv_status grvc_points_read(const char *word, int at, int n_threads,
+                            grvc_points *points) GRV_MUST_CHECK;
 /* Points and queries become of one type: where they differ, the float ones become double, which changes no value. */
 grv_status grvc_points_match(grvc_points *a, grvc_points *b) GRV_MUST_CHECK;
 void grvc_points_fini(grvc_points *points);
@@ -68,8 +80,8 @@ typedef struct grvc_search {
 } grvc_search;
 
 /* Reads "POINTS [QUERIES] OUT" and builds the tree. keep_points: they are needed later on. */
-grv_status grvc_search_begin(grvc_search *search, const grvc_session *session, bool keep_points,
-                             int n_threads) GRV_MUST_CHECK;
+grv_status grvc_search_begin(grvc_search *search, const grvc_session *session, int at,
+                             bool keep_points, int n_threads) GRV_MUST_CHECK;
 /* The queries from number `first` on. */
 const void *grvc_search_queries(const grvc_search *search, int64_t first);
 void grvc_search_fini(grvc_search *search);

@@ -8,6 +8,8 @@
 #include "grove/core.h"
 #include "store/npy.h"
 
+const char *const grvc_places[] = {"points", "cells", NULL};
+
 bool grvc_has_ending(const char *word, const char *ending)
 {
     const size_t n = strlen(word), m = strlen(ending);
@@ -27,7 +29,7 @@ static grv_status read_mesh(const char *word, int n_threads, grv_mesh **mesh)
     return grv_mesh_read(word, &params, mesh);
 }
 
-static grv_status points_of_mesh(const char *word, int n_threads, grvc_points *points)
+static grv_status points_of_mesh(const char *word, int at, int n_threads, grvc_points *points)
 {
     grv_mesh *mesh = NULL;
     grv_status status = GRV_OK;
@@ -35,8 +37,17 @@ static grv_status points_of_mesh(const char *word, int n_threads, grvc_points *p
     GRV_CHECK_GOTO(mesh->points.data != NULL || mesh->kind == GRV_MESH_SURFACE ||
                        mesh->kind == GRV_MESH_CELLS,
                    GRV_E_ARG, "%s: a list of points expected, a regular grid found", word);
-    *points = (grvc_points){mesh->points.type, mesh->points.n_tuples, 3, mesh->points.data};
-    mesh->points.data = NULL;
+    *points = (grvc_points){.type = mesh->points.type, .dimension = 3};
+    if (at == GRVC_AT_CELLS) {
+        points->n = mesh->n_cells;
+        GRV_TRY_GOTO(
+            grvi_alloc(3 * points->n, (size_t)grv_store_type_bytes(points->type), &points->data));
+        GRV_TRY_GOTO(grv_mesh_cell_centres(mesh, points->data));
+    } else {
+        points->n = mesh->points.n_tuples;
+        points->data = mesh->points.data;
+        mesh->points.data = NULL;
+    }
 done:
     grv_mesh_destroy(&mesh);
     return status;
@@ -115,7 +126,7 @@ static grv_status points_of_npy(const char *word, grvc_points *points)
     return GRV_OK;
 }
 
-grv_status grvc_points_read(const char *word, int n_threads, grvc_points *points)
+grv_status grvc_points_read(const char *word, int at, int n_threads, grvc_points *points)
 {
     grv_status status = GRV_OK;
     *points = (grvc_points){0};
@@ -124,9 +135,10 @@ grv_status grvc_points_read(const char *word, int n_threads, grvc_points *points
     else if (grvc_has_ending(word, ".npy"))
         status = points_of_npy(word, points);
     else
-        status = points_of_mesh(word, n_threads, points);
+        status = points_of_mesh(word, at, n_threads, points);
     if (status == GRV_OK && points->n == 0)
-        status = grvi_fail(GRV_E_ARG, __FILE__, __LINE__, __func__, "%s has no points", word);
+        status = grvi_fail(GRV_E_ARG, __FILE__, __LINE__, __func__, "%s has no %s", word,
+                           grvc_places[at]);
     if (status != GRV_OK) grvc_points_fini(points);
     return status;
 }

@@ -7,13 +7,13 @@ const char *grvc_search_output(const grvc_session *session)
     return session->words[session->n_words - 1];
 }
 
-grv_status grvc_search_begin(grvc_search *search, const grvc_session *session, bool keep_points,
-                             int n_threads)
+grv_status grvc_search_begin(grvc_search *search, const grvc_session *session, int at,
+                             bool keep_points, int n_threads)
 {
     grvc_points *const points = &search->points, *const queries = &search->queries;
-    GRV_TRY(grvc_points_read(session->words[0], n_threads, points));
+    GRV_TRY(grvc_points_read(session->words[0], at, n_threads, points));
     if (session->n_words == 3) {
-        GRV_TRY(grvc_points_read(session->words[1], n_threads, queries));
+        GRV_TRY(grvc_points_read(session->words[1], at, n_threads, queries));
         GRV_TRY(grvc_points_match(points, queries));
     }
     search->n_points = points->n;

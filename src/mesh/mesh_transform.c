@@ -1,4 +1,4 @@
-/* A mesh scaled and moved, and the range of its values. */
+/* A mesh scaled and moved; the range of its values, the centres of its cells. */
 #include <math.h>
 
 #include "mesh/mesh_impl.h"
@@ -62,5 +62,25 @@ grv_status grv_mesh_transform(grv_mesh *mesh, const double scale[3], const doubl
     for (int axis = 0; axis < 3; axis++)
         if (mesh->coordinates[axis].data != NULL)
             transform_values(&mesh->coordinates[axis], axis, scale, translate);
+    return GRV_OK;
+}
+
+grv_status grv_mesh_cell_centres(const grv_mesh *mesh, void *centres)
+{
+    GRV_CHECK(mesh->kind == GRV_MESH_SURFACE || mesh->kind == GRV_MESH_CELLS, GRV_E_ARG,
+              "a mesh with a list of cells expected, this one is a grid");
+    for (int64_t i = 0; i < mesh->n_cells; i++) {
+        const int64_t begin = mesh->offsets[i], end = mesh->offsets[i + 1];
+        for (int axis = 0; axis < 3; axis++) {
+            double sum = 0;
+            for (int64_t j = begin; j < end; j++)
+                sum += grvi_mesh_value(&mesh->points, 3 * mesh->connectivity[j] + axis);
+            const double mean = sum / (double)(end - begin);
+            if (mesh->points.type == GRV_STORE_F32)
+                ((float *)centres)[3 * i + axis] = (float)mean;
+            else
+                ((double *)centres)[3 * i + axis] = mean;
+        }
+    }
     return GRV_OK;
 }

@@ -406,9 +406,13 @@ def sdf_points():
     same(array("back.zarr/points"), points.astype(np.float32), "points of the VTP file")
     near(np.abs(array_of_sdf("ball.obj", "ball.obj")).max(), 0, 1e-15, "distances of the surface's own points")
     near(np.nan_to_num(array_of_sdf("ball.obj", "back.zarr")), np.nan_to_num(d), 0, "points of a group")
+    grove(["geom", "sdf", "ball.obj", "cells.zarr", "points=ball.obj", "at=cells", "fields=triangle"])
+    near(array("cells.zarr/distance"), np.zeros(len(faces)), 1e-15, "distances of the surface's own centres")
+    same(array("cells.zarr/triangle"), np.arange(len(faces), dtype=np.int32), "triangles at their own centres")
     np.save("flat.npy", points[:, :2])
     one_line(grove(["geom", "sdf", "ball.obj", "x.zarr", "points=flat.npy"], exit_code=1), "[n, 2] found")
     one_line(grove(["geom", "sdf", "ball.obj", "x.zarr", "points=points.npy", "band=1"], exit_code=1), "for grids")
+    one_line(grove(["geom", "sdf", "ball.obj", "x.zarr", "at=cells"], exit_code=1), "points=FILE")
     one_line(grove(["geom", "sdf", "ball.obj", "x.vti", "points=points.npy"], exit_code=1), ".vtp expected")
 
 
@@ -455,6 +459,9 @@ def knn():
     write_obj("ball.obj", corners, faces)
     grove(["geom", "knn", "ball.obj", "mesh.zarr", "k=1"])
     same(array("mesh.zarr/indices")[:, 0], np.arange(len(corners), dtype=np.int32), "each point is its own nearest")
+    centres = corners[faces].mean(1)
+    grove(["geom", "knn", "ball.obj", "cells.zarr", "k=4", "at=cells"])
+    near(array("cells.zarr/distances"), np.sqrt(np.sort(squared_distances(centres, centres), axis=1)[:, :4]), 1e-14, "distances of centres")
     grove(["geom", "convert", "ball.obj", "ball.zarr"])
     for words in (["ball.zarr", "g.zarr"], ["ball.zarr/points", "h.zarr"]):
         grove(["geom", "knn", *words, "k=1"])

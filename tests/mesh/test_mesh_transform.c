@@ -100,10 +100,37 @@ static void test_range(void **state)
     grv_mesh_destroy(&mesh);
 }
 
+static void test_centres(void **state)
+{
+    static const float points[][3] = {{0, 0, 0}, {1, 0, 0}, {0, 3, 0}, {1e8F, 0, 0}};
+    static const int64_t offsets[] = {0, 3, 5, 5, 6}, ids[] = {0, 1, 2, 3, 1, 2};
+    static const uint8_t types[] = {GRV_CELL_TRIANGLE, GRV_CELL_LINE, GRV_CELL_POLYGON,
+                                    GRV_CELL_VERTEX};
+    (void)state;
+    float centres[4][3];
+    double wide[7][3];
+    grv_mesh *mesh = NULL;
+    assert_ok(grv_mesh_create(GRV_MESH_CELLS, &mesh));
+    assert_ok(grv_mesh_set_points(mesh, GRV_STORE_F32, 4, points));
+    assert_ok(grv_mesh_set_cells(mesh, 4, offsets, ids, types));
+    assert_ok(grv_mesh_cell_centres(mesh, centres));
+    assert_true(centres[0][0] == 1 / 3.0F && centres[0][1] == 1 && centres[0][2] == 0);
+    assert_true(centres[1][0] == (float)((1e8 + 1) / 2) && isnan(centres[2][1]) &&
+                centres[3][1] == 3);
+    grv_mesh_destroy(&mesh);
+    mesh = make_grid();
+    assert_ok(grv_mesh_cell_centres(mesh, wide));
+    for (int axis = 0; axis < 3; axis++) assert_true(wide[5][axis] == 0.5); /* a hexahedron */
+    mesh->kind = GRV_MESH_STRUCTURED;
+    assert_fails(grv_mesh_cell_centres(mesh, wide), GRV_E_ARG, "a grid");
+    mesh->kind = GRV_MESH_CELLS;
+    grv_mesh_destroy(&mesh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_points), cmocka_unit_test(test_grids),
-                                       cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_range)};
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_range),
+                                       cmocka_unit_test(test_centres)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
