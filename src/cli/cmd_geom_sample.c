@@ -9,9 +9,7 @@
 #include "grove/core.h"
 
 enum { KIND_SURFACE, KIND_VOLUME, KIND_FARTHEST };
-enum { KEEP_TYPE };
 static const char *const kinds[] = {"surface", "volume", "farthest", NULL};
-static const char *const types[] = {"keep", "float32", "float64", NULL};
 
 typedef struct sample_config {
     int64_t n, seed, candidates;
@@ -53,12 +51,7 @@ static const grv_option options[] = {
      .offset = AT(either_orientation),
      .fallback = "false",
      .help = "volume: surfaces with normals inwards count too"},
-    {.key = "type",
-     .type = GRV_OPTION_CHOICE,
-     .offset = AT(type),
-     .fallback = "keep",
-     .choices = types,
-     .help = "of points and normals; keep: that of the file's points"},
+    GRVC_OPTION_TYPE(AT(type), "of points and normals; keep: that of the file's points"),
     GRVC_OPTION_OVERWRITE(AT(overwrite)),
     GRVC_OPTION_THREADS(AT(threads)),
 };
@@ -244,8 +237,8 @@ static grv_status check_config(const sample_config *c)
 {
     GRV_CHECK(c->candidates == 0 || c->kind == KIND_FARTHEST, GRV_E_CONFIG,
               "candidates: for kind=farthest only");
-    GRV_CHECK(c->kind != KIND_FARTHEST || c->candidates > 0 || c->type == KEEP_TYPE, GRV_E_CONFIG,
-              "type: the file's points are kept as they are");
+    GRV_CHECK(c->kind != KIND_FARTHEST || c->candidates > 0 || c->type == GRVC_TYPE_KEEP,
+              GRV_E_CONFIG, "type: the file's points are kept as they are");
     return GRV_OK;
 }
 
@@ -262,9 +255,7 @@ static grv_status prepare(sample_job *job)
         return choose_farthest(job);
     }
     GRV_TRY(grvc_surface_read(word, job->n_threads, &job->triangles));
-    job->type = c->type == KEEP_TYPE ? job->triangles->type
-                : c->type == 1       ? GRV_STORE_F32
-                                     : GRV_STORE_F64;
+    job->type = grvc_type_of(c->type, job->triangles->type);
     if (c->kind == KIND_SURFACE) return make_sampler(job);
     if (c->kind == KIND_FARTHEST) return choose_farthest(job);
     grv_surface_params params = grv_surface_params_default();

@@ -8,9 +8,8 @@
 #include "core/alloc.h"
 #include "grove/core.h"
 
-enum { KEEP_TYPE = 0, AXIS_AUTO = 0 };
+enum { AXIS_AUTO };
 static const char *const signs[] = {"unsigned", "winding", "pseudonormal", NULL};
-static const char *const types[] = {"keep", "float32", "float64", NULL};
 static const char *const slice_axes[] = {"auto", "x", "y", "z", NULL};
 static const char *const axis_names[] = {"x", "y", "z"};
 
@@ -90,12 +89,7 @@ static const grv_option options[] = {
      .fallback = "[]",
      .max_items = 5,
      .help = "also: closest, triangle, barycentric, winding, exact (with a band)"},
-    {.key = "type",
-     .type = GRV_OPTION_CHOICE,
-     .offset = AT(type),
-     .fallback = "keep",
-     .choices = types,
-     .help = "of the grid's values; keep: that of the surface's points"},
+    GRVC_OPTION_TYPE(AT(type), "of the grid's values; keep: that of the surface's points"),
     {.key = "unit",
      .type = GRV_OPTION_STRING,
      .offset = AT(unit),
@@ -149,7 +143,7 @@ static grv_status check_config(const sdf_config *c)
               "box: six numbers (x0,y0,z0,x1,y1,z1) expected, %d found", c->box.n);
     GRV_CHECK(c->points[0] != '\0' || c->at == GRVC_AT_POINTS, GRV_E_CONFIG,
               "at: points=FILE expected with it");
-    GRV_CHECK(c->points[0] == '\0' || (c->type == KEEP_TYPE && c->band == 0), GRV_E_CONFIG,
+    GRV_CHECK(c->points[0] == '\0' || (c->type == GRVC_TYPE_KEEP && c->band == 0), GRV_E_CONFIG,
               "points: type and band are for grids");
     for (int i = 0; i < c->fields.n; i++) {
         bool is_known = false;
@@ -197,9 +191,9 @@ static grv_status place_grid(sdf_job *job)
     for (int k = 0; k < 3; k++) {
         const double side = job->box_upper[k] - job->box_lower[k];
         if (wanted->n == 1) {
-            g->spacing[k] = wanted->at[0] > 1 ? longest / (double)(wanted->at[0] - 1) : longest;
-            g->n[k] = (int64_t)floor(side / g->spacing[k] + 1e-9) + 1;
-            if (wanted->at[0] == 1) g->n[k] = 1;
+            const int64_t n = wanted->at[0];
+            g->spacing[k] = longest / (double)grvi_max_i64(n - 1, 1);
+            g->n[k] = n > 1 ? (int64_t)floor(side / g->spacing[k] + 1e-9) + 1 : 1;
         } else {
             g->n[k] = wanted->at[k];
             g->spacing[k] = side > 0 && g->n[k] > 1 ? side / (double)(g->n[k] - 1) : longest;
@@ -208,7 +202,9 @@ static grv_status place_grid(sdf_job *job)
                       axis_names[k], (long long)g->n[k]);
         }
         g->origin[k] =
-            0.5 * (job->box_lower[k] + job->box_upper[k] - (double)(g->n[k] - 1) * g->spacing[k]);
+            wanted->n == 3 && g->n[k] > 1
+                ? job->box_lower[k]
+                : job->box_lower[k] + 0.5 * (side - (double)(g->n[k] - 1) * g->spacing[k]);
     }
     int64_t n = 0;
     GRV_CHECK(grvi_mul_i64(g->n[0], g->n[1], &n) && grvi_mul_i64(n, g->n[2], &n) &&
@@ -238,9 +234,7 @@ static grv_status prepare_surface(sdf_job *job, const char *word, int n_threads)
     params.n_threads = n_threads;
     GRV_TRY(grvc_surface_read(word, n_threads, &triangles));
     job->n_triangles = triangles->n_triangles;
-    job->type = c->type == KEEP_TYPE ? triangles->type
-                : c->type == 1       ? GRV_STORE_F32
-                                     : GRV_STORE_F64;
+    job->type = grvc_type_of(c->type, triangles->type);
     grv_triangles_box(triangles, job->lower, job->upper);
     GRV_TRY_GOTO(place_box(job));
     if (c->normalize) {
@@ -277,8 +271,8 @@ static void count_distances(sdf_job *job, const void *distances, int64_t n)
                                                     : ((const double *)distances)[i];
         job->n_inside += d < 0;
         job->n_missing += isnan(d);
-        if (!(job->min <= d)) job->min = isnan(d) ? job->min : d;
-        if (!(job->max >= d)) job->max = isnan(d) ? job->max : d;
+        job->min = fmin(job->min, d); /* NaN is passed over */
+        job->max = fmax(job->max, d);
     }
 }
 
@@ -552,8 +546,8 @@ static grv_status run(const grvc_session *session, const sdf_config *c)
         GRV_TRY_GOTO(read_points(&job, n_threads));
     else
         GRV_TRY_GOTO(place_grid(&job));
-    GRV_TRY_GOTO(write_table(&job, &output, n_threads));
     if (c->picture[0] != '\0') GRV_TRY_GOTO(draw(&job));
+    GRV_TRY_GOTO(write_table(&job, &output, n_threads));
     warn(&job);
     GRV_TRY_GOTO(print_result(&job, output.place, grv_clock_seconds() - start_s));
 done:

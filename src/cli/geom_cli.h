@@ -33,6 +33,20 @@ int grvc_geom_sdf(int argc, char **argv);
         .help = "of mesh files: their points, or the centres of their cells"                  \
     }
 
+#define GRVC_OPTION_TYPE(field_offset, meaning)                                               \
+    {                                                                                         \
+        .key = "type", .type = GRV_OPTION_CHOICE, .offset = field_offset, .fallback = "keep", \
+        .choices = grvc_real_types, .help = meaning                                           \
+    }
+
+/* Type of reals that are written: the input's own, or one of two. */
+enum { GRVC_TYPE_KEEP, GRVC_TYPE_F32, GRVC_TYPE_F64 };
+extern const char *const grvc_real_types[];
+static inline grv_store_type grvc_type_of(int choice, grv_store_type own)
+{
+    return choice == GRVC_TYPE_KEEP ? own : choice == GRVC_TYPE_F32 ? GRV_STORE_F32 : GRV_STORE_F64;
+}
+
 /* Where in a mesh file the points are: its points, the centres of its cells. */
 enum { GRVC_AT_POINTS, GRVC_AT_CELLS };
 extern const char *const grvc_places[];
@@ -147,7 +161,7 @@ typedef struct grvc_table {
 } grvc_table;
 
 void grvc_table_add(grvc_table *table, const char *name, grv_store_type type, int64_t n_components);
-/* Where the rows from step `first` on of a column are to be computed; NULL if there is no such column. */
+/* Where the batch that begins at step `first` of a column is to be computed; NULL if there is no such column. */
 void *grvc_table_rows(const grvc_table *table, const char *name, int64_t first);
 /* Computes steps [first, first + count) into grvc_table_rows. */
 typedef grv_status grvc_table_body(void *argument, const grvc_table *table, int64_t first,

@@ -9,6 +9,7 @@
 #include "store/npy.h"
 
 const char *const grvc_places[] = {"points", "cells", NULL};
+const char *const grvc_real_types[] = {"keep", "float32", "float64", NULL};
 
 bool grvc_has_ending(const char *word, const char *ending)
 {

@@ -28,7 +28,7 @@ void *grvc_table_rows(const grvc_table *table, const char *name, int64_t first)
 {
     const grvc_column *const c = find(table, name);
     if (c == NULL) return NULL;
-    return c->buffer + (table->mesh != NULL ? first : first % table->steps_a_batch) * c->step_bytes;
+    return c->buffer + (table->mesh != NULL ? first * c->step_bytes : 0);
 }
 
 /* Rows of one step along the first axis. */
