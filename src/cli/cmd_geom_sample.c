@@ -247,15 +247,18 @@ static grv_status prepare(sample_job *job)
 {
     const sample_config *const c = job->config;
     const char *const word = job->session->words[0];
+    double since_s = grv_clock_seconds();
     if (c->kind == KIND_FARTHEST && c->candidates == 0) {
         GRV_TRY(grvc_points_read(word, GRVC_AT_POINTS, job->n_threads, &job->cloud));
         GRV_CHECK(job->cloud.dimension == 3, GRV_E_SHAPE,
                   "%s: points [n, 3] expected, [n, 2] found", word);
         job->type = job->cloud.type;
+        grvc_tell_step(job->session, "points read", &since_s);
         return choose_farthest(job);
     }
     GRV_TRY(grvc_surface_read(word, job->n_threads, &job->triangles));
     job->type = grvc_type_of(c->type, job->triangles->type);
+    grvc_tell_step(job->session, "surface read", &since_s);
     if (c->kind == KIND_SURFACE) return make_sampler(job);
     if (c->kind == KIND_FARTHEST) return choose_farthest(job);
     grv_surface_params params = grv_surface_params_default();
@@ -263,6 +266,7 @@ static grv_status prepare(sample_job *job)
     params.n_threads = job->n_threads;
     GRV_TRY(grvc_surface_create(job->triangles, &params, &job->surface));
     grv_triangles_destroy(&job->triangles);
+    grvc_tell_step(job->session, "surface prepared", &since_s);
     return GRV_OK;
 }
 

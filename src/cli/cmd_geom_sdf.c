@@ -232,7 +232,9 @@ static grv_status prepare_surface(sdf_job *job, const char *word, int n_threads)
     params.sign = (grv_surface_sign)c->sign;
     params.either_orientation = c->either_orientation;
     params.n_threads = n_threads;
+    double since_s = grv_clock_seconds();
     GRV_TRY(grvc_surface_read(word, n_threads, &triangles));
+    grvc_tell_step(job->session, "surface read", &since_s);
     job->n_triangles = triangles->n_triangles;
     job->type = grvc_type_of(c->type, triangles->type);
     grv_triangles_box(triangles, job->lower, job->upper);
@@ -244,6 +246,7 @@ static grv_status prepare_surface(sdf_job *job, const char *word, int n_threads)
         grv_surface_params_normalize(&params, job->box_lower, job->box_upper);
     }
     GRV_TRY_GOTO(grvc_surface_create(triangles, &params, &job->surface));
+    grvc_tell_step(job->session, "surface prepared", &since_s);
 done:
     grv_triangles_destroy(&triangles);
     return status;

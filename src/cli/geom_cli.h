@@ -56,6 +56,9 @@ bool grvc_has_ending(const char *word, const char *ending);
 
 /* ---- what is read: geom_input.c ---- */
 
+/* With -v, how long a step took that shows no progress; *since_s becomes now. */
+void grvc_tell_step(const grvc_session *session, const char *step, double *since_s);
+
 /* [n, dimension], GRV_STORE_F32 or GRV_STORE_F64 */
 typedef struct grvc_points {
     grv_store_type type;

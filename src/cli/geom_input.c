@@ -22,6 +22,13 @@ bool grvc_has_ending(const char *word, const char *ending)
     return true;
 }
 
+void grvc_tell_step(const grvc_session *session, const char *step, double *since_s)
+{
+    const double now_s = grv_clock_seconds();
+    grv_log_message(session->log, GRV_LOG_DEBUG, "%s: %.2f s", step, now_s - *since_s);
+    *since_s = now_s;
+}
+
 /* ---- points ---- */
 
 static grv_status read_mesh(const char *word, int n_threads, grv_mesh **mesh)

@@ -11,6 +11,7 @@ grv_status grvc_search_begin(grvc_search *search, const grvc_session *session, i
                              bool keep_points, int n_threads)
 {
     grvc_points *const points = &search->points, *const queries = &search->queries;
+    double since_s = grv_clock_seconds();
     GRV_TRY(grvc_points_read(session->words[0], at, n_threads, points));
     if (session->n_words == 3) {
         GRV_TRY(grvc_points_read(session->words[1], at, n_threads, queries));
@@ -19,8 +20,10 @@ grv_status grvc_search_begin(grvc_search *search, const grvc_session *session, i
     search->n_points = points->n;
     search->n_queries = queries->data != NULL ? queries->n : points->n;
     search->type = points->type;
+    grvc_tell_step(session, "points read", &since_s);
     GRV_TRY(grv_neighbours_create(points->data, points->n, points->dimension,
                                   grvc_points_type(points), n_threads, &search->tree));
+    grvc_tell_step(session, "tree built", &since_s);
     if (queries->data != NULL && !keep_points) grvc_points_fini(points);
     return GRV_OK;
 }
