@@ -1,5 +1,4 @@
 /* What the commands of `grove geom` write, seen as a whole or not at all. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,17 +25,6 @@ static bool is_listed(const char *endings, const char *path)
         (void)snprintf(one, sizeof one, "%.*s", (int)n, endings + 1);
         if (grvc_has_ending(path, one)) return true;
         endings += n + 1;
-    }
-    return false;
-}
-
-static bool is_zarr_node(const char *folder)
-{
-    static const char *const names[] = {"zarr.json", ".zgroup", ".zarray"};
-    char path[4096];
-    for (int i = 0; i < 3; i++) {
-        const int n = snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        if (n > 0 && n < (int)sizeof path && grvi_fs_exists(path)) return true;
     }
     return false;
 }
@@ -69,7 +57,7 @@ grv_status grvc_output_check(const char *word, const char *endings, bool overwri
         GRV_CHECK(!grvi_fs_is_directory(place), GRV_E_EXISTS, "'%s' is a folder: not replaced",
                   place);
     else
-        GRV_CHECK(is_zarr_node(place), GRV_E_EXISTS,
+        GRV_CHECK(grvc_is_zarr_folder(place), GRV_E_EXISTS,
                   "'%s' is neither a group nor an array (no zarr.json): not replaced", place);
     return GRV_OK;
 }

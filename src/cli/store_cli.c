@@ -26,11 +26,11 @@ static bool is_address(const char *word)
     return strstr(word, "://") != NULL;
 }
 
-static bool is_zarr_folder(const char *folder)
+bool grvc_is_zarr_folder(const char *folder)
 {
     char path[4096];
-    static const char *const names[] = {"zarr.json", ".zgroup"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const names[] = {"zarr.json", ".zgroup", ".zarray"};
+    for (int i = 0; i < 3; i++) {
         const int n =
             snprintf(path, sizeof path, "%s/%s", folder[0] != '\0' ? folder : "/", names[i]);
         if (n > 0 && n < (int)sizeof path && grvi_fs_exists(path)) return true;
@@ -45,7 +45,7 @@ static size_t topmost_length(char *word)
     size_t length = strlen(word);
     for (char *slash = strrchr(word, '/'); slash != NULL && slash > word;) {
         *slash = '\0';
-        const bool is_group = is_zarr_folder(word), is_there = grvi_fs_exists(word);
+        const bool is_group = grvc_is_zarr_folder(word), is_there = grvi_fs_exists(word);
         char *const next = strrchr(word, '/');
         *slash = '/';
         if (is_there && !is_group) break;

@@ -27,6 +27,8 @@ typedef struct grvc_node {
 /* Threads of a key `threads`, where 0 stands for all that there are. */
 int grvc_threads(int threads);
 
+/* Are there metadata of a group or an array in it? */
+bool grvc_is_zarr_folder(const char *folder);
 /* Opens for reading: a folder (any group or array is a store), a zip archive or a path in one, an address. */
 grv_status grvc_node_open(const char *word, int n_threads, grvc_node *node) GRV_MUST_CHECK;
 /* Opens for writing what is to be made: as part of the group that the folder above belongs to, if there is one. */
