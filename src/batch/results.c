@@ -75,7 +75,8 @@ grv_status grv_batch_task_get(grv_batch *b, int64_t task, grv_batch_task *info)
     const grvi_task *const t = &b->tasks[task];
     const grvi_submission *const s = &b->submissions[t->submission];
     *info = (grv_batch_task){.task = task, .function = b->functions[s->function].name, .state = (grv_batch_state)t->state, .attempts = t->begun + (t->state == GRV_BATCH_RUNNING),
-                             .worker = t->worker, .submitted_s = s->time};
+                             .worker = t->worker, .node = "", .submitted_s = s->time};
+    if (t->worker >= 0 && t->worker < b->n_workers && b->workers[t->worker].node != NULL) info->node = b->workers[t->worker].node;
     grv_status status = b->is_driver ? grvi_job_commit(b, false) : GRV_OK;
     if (status == GRV_OK && t->outcome >= 0) status = grvi_table_outcome(b, task, &buffer, &last);
     if (status == GRV_OK && t->outcome >= 0) {

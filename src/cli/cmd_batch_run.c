@@ -278,12 +278,12 @@ static bool parse_numbers(char **words, int n, long *numbers)
 int grvc_batch_worker(int argc, char **argv)
 {
     long numbers[2] = {0, 0};
-    if (argc < 3 || argc > 4 || !parse_numbers(argv + 2, argc - 2, numbers) || numbers[0] > INT_MAX) {
-        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END] (the engine starts workers itself)\n");
+    if (argc < 3 || argc > 5 || !parse_numbers(argv + 2, argc > 3 ? 2 : 1, numbers) || numbers[0] > INT_MAX) {
+        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END [BEFORE]] (the engine starts workers itself)\n");
         return GRVC_EXIT_USAGE;
     }
     (void)signal(SIGINT, SIG_IGN);
-    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1]) == GRV_OK) return GRVC_EXIT_OK;
+    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1], argc == 5 ? argv[4] : NULL) == GRV_OK) return GRVC_EXIT_OK;
     grvc_print_error("grove batch worker", false);
     return GRVC_EXIT_FAILED;
 }
