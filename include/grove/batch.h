@@ -260,6 +260,11 @@ typedef struct grv_batch_counts {
 } grv_batch_counts;
 /** The counts now, without driving the job. */
 GRV_API grv_batch_counts grv_batch_counts_get(const grv_batch *batch);
+/** "3 ready, 2 running, 95 done": the states that any task is in. @param text  [size] written; cut if it is longer */
+GRV_API void grv_batch_counts_text(const grv_batch_counts *counts, char *text, int64_t size);
+/** Shows the job as progress: these counts, the cost where there is one, the time left by the tasks that have ended since the step began.
+ * @param progress  of a step of all of the job's tasks */
+GRV_API void grv_batch_show(const grv_batch *batch, grv_progress *progress);
 
 /** A task. Strings are borrowed until the next call on the job. */
 typedef struct grv_batch_task {

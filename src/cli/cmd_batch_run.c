@@ -139,11 +139,12 @@ static grv_status drive(const grvc_session *session, grv_batch *batch, const cha
     allow_many_files();
     grvc_interrupt_install();
     grv_progress_begin(&progress, session->log, "batch", "tasks", counts.n_tasks);
+    grv_progress_skip(&progress, counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED]);
     while (status == GRV_AGAIN && !grvc_interrupted()) {
         status = grv_batch_wait(batch, 0.2);
-        counts = grv_batch_counts_get(batch);
-        grv_progress_update(&progress, counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED]);
+        grv_batch_show(batch, &progress);
     }
+    counts = grv_batch_counts_get(batch);
     grv_progress_end(&progress);
     GRV_CHECK(status != GRV_AGAIN, GRV_E_INTERRUPTED, "`grove batch resume %s` goes on", folder);
     GRV_TRY(status);
