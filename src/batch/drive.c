@@ -173,7 +173,7 @@ static bool take_outcome(grv_batch *b, int number, grvi_fields *fields, grv_stat
     w->last = *first_handed(w);
     w->first++;
     const double seconds = fmax(1e-7, r.end - r.start);
-    if (r.outcome != GRVI_OUTCOME_RETURNED) w->mean_s = w->mean_s > 0 ? 0.8 * w->mean_s + 0.2 * seconds : seconds;
+    if (r.outcome != GRVI_OUTCOME_RETURNED && r.outcome != GRVI_OUTCOME_CRASHED) w->mean_s = w->mean_s > 0 ? 0.8 * w->mean_s + 0.2 * seconds : seconds;
     w->told_s = grv_clock_seconds();
     w->log_end = r.log_end;
     w->is_recalled = w->is_recalled && n_handed(w) > 0;
