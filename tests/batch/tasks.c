@@ -73,10 +73,10 @@ GRV_TASK(sum)
     grv_task_return_f64(task, total + grv_task_f64(task, 1));
 }
 
-/* the process that it runs in; crashes the first time if argument 0 says so */
+/* the process that it runs in; crashes the first time if argument 0 is 1 */
 GRV_TASK(process)
 {
-    if (grv_task_i64(task, 0) != 0 && grv_task_attempt(task) == 1) raise(SIGSEGV);
+    if (grv_task_i64(task, 0) == 1 && grv_task_attempt(task) == 1) raise(SIGSEGV);
     grv_task_return_i64(task, getpid());
 }
 

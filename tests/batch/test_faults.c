@@ -226,17 +226,19 @@ static void test_alone(void **state)
     grv_batch_params params = quick();
     params.n_workers = 1;
     grv_batch *batch = open_job(fresh_folder(), &params);
-    grv_batch_value crashes[N];
-    int64_t process[N];
+    grv_batch_value crashes[N + 1];
+    int64_t process[N + 1];
     for (int i = 0; i < N; i++) crashes[i] = grv_batch_i64(i == BAD);
     const int64_t first = map_one(batch, "process", crashes, N);
-    for (int i = 0; i < N; i++) {
+    crashes[N] = grv_batch_future(first + BAD, 0); /* runs after it */
+    assert_int_equal(map_one(batch, "process", crashes + N, 1), first + N);
+    for (int i = 0; i <= N; i++) {
         grv_batch_value value;
         ok(grv_batch_fetch(batch, first + i, 0, &value));
         process[i] = value.i64;
         assert_int_equal(attempts_of(batch, first + i), i == BAD ? 2 : 1);
     }
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i <= N; i++)
         if (i != BAD) assert_int_not_equal(process[i], process[BAD]);
     assert_int_equal(process[0], process[1]); /* while nothing crashes, one process runs them all */
     grv_batch_close(&batch);
@@ -282,7 +284,7 @@ static void test_worker_started_anew(void **state)
     for (int round = 0; round < 2; round++) {
         assert_int_equal(grv_batch_wait(batch, 0.35), GRV_AGAIN);
         FILE *const file = round == 0 ? fopen(outbox, "ab") : NULL; /* it may be killed while it tells something */
-        if (file != NULL) (void)fwrite("\200\0\0\0half of a re", 1, 16, file);
+        if (file != NULL) (void)fwrite("\0\377\0\0part of a rec", 1, 16, file);
         if (file != NULL) (void)fclose(file);
         assert_int_equal(system(command), 0);
     }
