@@ -301,7 +301,7 @@ GRV_API grv_status grv_batch_worker(const char *folder, int number, double end_s
 
 /** The process that starts workers first, first + 1, ..., first + n - 1 on a node, as `grove batch worker`: what `grove batch node` runs. One that is
  * killed is started anew, unless it ends at once three times in a row: then it is noted how. SIGTERM is passed on. Returns when all have ended.
- * @errors GRV_E_IO */
+ * @errors GRV_E_ARG, GRV_E_NOMEM */
 GRV_API grv_status grv_batch_node(const char *folder, int first, int n, double end_s) GRV_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -28,9 +28,10 @@ static void note_signal(int signal)
 
 typedef struct node_worker {
     int number;
-    pid_t pid;    /* of its process, or the last one; 0: none yet */
-    bool is_up;   /* that runs */
-    bool is_over; /* none will: its end is told or noted */
+    pid_t pid;      /* of its process, or the last one; 0: none yet */
+    bool is_up;     /* that runs */
+    bool is_over;   /* none will be started again */
+    bool is_noted;  /* ... and the driver hears of it */
     int n_short;    /* processes in a row that ended at once */
     double begun_s; /* clock */
     char why[128];  /* how the last process ended */
@@ -55,8 +56,10 @@ static grv_status start_worker(char *const *argv, const char *log, pid_t *pid)
 
 static grv_status start(char *folder, double end_s, node_worker *w)
 {
-    char program[] = "grove", batch[] = "batch", worker[] = "worker", number[16], end[32], *log = NULL;
-    char *const argv[] = {program, batch, worker, folder, number, end, w->why[0] != '\0' ? w->why : NULL, NULL};
+    char program[] = "grove", batch[] = "batch", worker[] = "worker", number[16], end[32],
+         *log = NULL;
+    char *const argv[] = {
+        program, batch, worker, folder, number, end, w->why[0] != '\0' ? w->why : NULL, NULL};
     (void)snprintf(number, sizeof number, "%d", w->number);
     (void)snprintf(end, sizeof end, "%.0f", end_s);
     grv_status status = grvi_worker_path(folder, w->number, "worker.log", &log);
@@ -70,24 +73,29 @@ static grv_status start(char *folder, double end_s, node_worker *w)
 /* One that leaves tells so itself. */
 static void take_end(node_worker *w, int ended)
 {
-    if (WIFSIGNALED(ended)) (void)snprintf(w->why, sizeof w->why, "signal %d, %s", WTERMSIG(ended), strsignal(WTERMSIG(ended)));
-    else (void)snprintf(w->why, sizeof w->why, "exit code %d", WEXITSTATUS(ended));
+    if (WIFSIGNALED(ended))
+        (void)snprintf(w->why, sizeof w->why, "signal %d, %s", WTERMSIG(ended),
+                       strsignal(WTERMSIG(ended)));
+    else
+        (void)snprintf(w->why, sizeof w->why, "exit code %d", WEXITSTATUS(ended));
     w->n_short = grv_clock_seconds() - w->begun_s < short_s ? w->n_short + 1 : 0;
-    w->is_over = WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
+    w->is_over = w->is_noted = WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
     w->is_up = false;
 }
 
-/* Starts it, once nothing of its last process is left. If it is not to be, the driver hears so by the file `ended`; on a full disk it does later. */
+/* Starts it, once nothing of its last process is left. If it is not to be, the driver hears so by the file `ended`; on a full disk it does later,
+ * at the latest by the end of the allocation. */
 static void bring_up(char *folder, double end_s, node_worker *w)
 {
     char *path = NULL;
     if (w->pid > 0 && grvi_session_kill(w->pid) > 0) return;
-    if (!has_to_go && w->n_short < SHORT_MOST) {
+    if (!w->is_over && !has_to_go && w->n_short < SHORT_MOST) {
         if (start(folder, end_s, w) == GRV_OK) return;
         (void)snprintf(w->why, sizeof w->why, "%s", grv_error_message());
     }
-    w->is_over = grvi_worker_path(folder, w->number, "ended", &path) == GRV_OK &&
-                 grvi_fs_write_atomic(path, w->why, (int64_t)strlen(w->why), false) == GRV_OK;
+    w->is_over = true;
+    w->is_noted = grvi_worker_path(folder, w->number, "ended", &path) == GRV_OK &&
+                  grvi_fs_write_atomic(path, w->why, (int64_t)strlen(w->why), false) == GRV_OK;
     grv_free(path);
 }
 
@@ -103,7 +111,7 @@ static void run_workers(char *folder, double end_s, node_worker *workers, int n)
             node_worker *const w = &workers[i];
             if (tells && w->is_up) (void)kill(w->pid, SIGTERM);
             if (w->is_up && w->pid == pid) take_end(w, ended);
-            if (!w->is_up && !w->is_over) bring_up(folder, end_s, w);
+            if (!w->is_up && !w->is_noted) bring_up(folder, end_s, w);
             n_left += !w->is_over;
         }
         was_told = was_told || tells;

@@ -26,14 +26,16 @@ static grv_status read_last(const grvi_worker *w, grvi_outcome_record *last)
         if (kind == GRVI_R_OUTCOME && grvi_get_outcome(&fields, &r)) *last = r;
     }
     if (status == GRV_AGAIN && ftruncate(fd, reader.offset) == 0) status = GRV_OK;
-    GRV_CHECK_GOTO(status != GRV_AGAIN, GRV_E_IO, "truncate the worker's outbox: %s", strerror(errno));
+    GRV_CHECK_GOTO(status != GRV_AGAIN, GRV_E_IO, "truncate the worker's outbox: %s",
+                   strerror(errno));
 done:
     grvi_record_reader_fini(&reader);
     return status;
 }
 
 /* The first task of the inbox behind the last whose outcome was told: `running`, its task -1 if there is none; and where to go on. */
-static grv_status find_running(const grvi_worker *w, const grvi_outcome_record *last, grvi_handed *running)
+static grv_status find_running(const grvi_worker *w, const grvi_outcome_record *last,
+                               grvi_handed *running)
 {
     grvi_record_reader reader;
     grvi_fields fields;
@@ -46,7 +48,8 @@ static grv_status find_running(const grvi_worker *w, const grvi_outcome_record *
     *running = (grvi_handed){.task = -1};
     if (fd < 0) return status; /* nothing was handed out */
     grvi_record_reader_init(&reader, fd, 0);
-    while (running->task < 0 && (status = grvi_record_next(&reader, &kind, &fields, &offset)) == GRV_OK) {
+    while (running->task < 0 &&
+           (status = grvi_record_next(&reader, &kind, &fields, &offset)) == GRV_OK) {
         if (kind != GRVI_R_TASK) continue;
         const int64_t task = grvi_get_i64(&fields), attempt = grvi_get_i64(&fields);
         if (is_behind) *running = (grvi_handed){task, attempt};
@@ -77,7 +80,14 @@ grv_status grvi_worker_resume(grvi_worker *w, const char *before)
     if (running.task < 0) return GRV_OK;
     const double now = grvi_unix_time();
     (void)snprintf(reason, sizeof reason, "its worker %d was killed (%s)", w->number, before);
-    const grvi_outcome_record r = {.task = running.task, .attempt = running.attempt, .worker = w->number, .outcome = GRVI_OUTCOME_CRASHED, .start = now,
-                                   .end = now, .log_begin = last.log_end, .log_end = lseek(w->output, 0, SEEK_END), .reason = reason};
+    const grvi_outcome_record r = {.task = running.task,
+                                   .attempt = running.attempt,
+                                   .worker = w->number,
+                                   .outcome = GRVI_OUTCOME_CRASHED,
+                                   .start = now,
+                                   .end = now,
+                                   .log_begin = last.log_end,
+                                   .log_end = lseek(w->output, 0, SEEK_END),
+                                   .reason = reason};
     return grvi_worker_tell(w, &r, NULL, 0);
 }

@@ -27,7 +27,9 @@ int grvi_session_kill(long leader)
         if (fd >= 0) (void)close(fd);
         text[n > 0 ? n : 0] = '\0';
         const char *const at = strrchr(text, ')'); /* the name before it may hold anything */
-        if (at == NULL || sscanf(at + 1, " %c %*d %*d %ld", &state, &session) != 2 || session != leader || state == 'Z') continue;
+        if (at == NULL || sscanf(at + 1, " %c %*d %*d %ld", &state, &session) != 2 ||
+            session != leader || state == 'Z')
+            continue;
         n_killed += kill((pid_t)pid, SIGKILL) == 0;
     }
     if (directory != NULL) (void)closedir(directory);

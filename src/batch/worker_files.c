@@ -18,7 +18,8 @@ grv_status grvi_settings_write(const char *folder, int worker, const grvi_worker
 {
     char *path = NULL;
     grvi_text text = {0};
-    grvi_text_printf(&text, "%d %lld %.17g %.17g %d %d\n", s->cores, (long long)s->memory, s->time_limit_s, s->idle_s, s->nodes, s->ranks);
+    grvi_text_printf(&text, "%d %lld %.17g %.17g %d %d\n", s->cores, (long long)s->memory,
+                     s->time_limit_s, s->idle_s, s->nodes, s->ranks);
     grv_status status = grvi_text_status(&text);
     if (status == GRV_OK) status = grvi_worker_path(folder, worker, "settings", &path);
     if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, false);
@@ -36,8 +37,9 @@ grv_status grvi_settings_read(const char *folder, int worker, grvi_worker_settin
     grv_status status = GRV_OK;
     GRV_TRY_GOTO(grvi_worker_path(folder, worker, "settings", &path));
     GRV_TRY_GOTO(grvi_fs_read(path, MOST_BYTES, &text, &n));
-    GRV_CHECK_GOTO(sscanf(text, "%d %lld %lf %lf %d %d", &s->cores, &memory, &s->time_limit_s, &s->idle_s, &s->nodes, &s->ranks) == 6, GRV_E_FORMAT,
-                   "%s: six numbers expected", path);
+    GRV_CHECK_GOTO(sscanf(text, "%d %lld %lf %lf %d %d", &s->cores, &memory, &s->time_limit_s,
+                          &s->idle_s, &s->nodes, &s->ranks) == 6,
+                   GRV_E_FORMAT, "%s: six numbers expected", path);
     s->memory = memory;
 done:
     grv_free(path);

@@ -281,12 +281,19 @@ def srun_over_nodes(root):
 
 
 def ranks(root):
-    """Programs of two ranks on each of two nodes."""
+    """Programs of two ranks on each of two nodes; a worker that is killed takes its allocation with it, as srun cannot be cleaned up after otherwise."""
     job = root / "ranks"
     grove(job, "repeat=2", "nodes_per_task=2", "ranks_per_task=4", "max_allocations=1", "--", "sh", "-c", "echo $SLURM_PROCID of $SLURM_NTASKS on $SLURMD_NODENAME")
     expect_done(job, 2)
     said = sorted(look(job, "logs", "1").splitlines()[1:])
     expect(said == [f"{rank} of 4 on {nodes_of(root)[rank // 2]}" for rank in range(4)], f"four ranks on two nodes expected, found {said}")
+    job = root / "killed ranks"
+    driver = start(job, "repeat=2", "nodes_per_task=2", "max_allocations=1", "--", "sleep", "1")
+    victims = wait_until(lambda: programs_of(job, 0), 30, "srun")
+    os.kill(processes(job)[0], signal.SIGKILL)
+    wait_until(lambda: not set(victims) & set(programs_of(job, 0)), 10, "the end of srun and what it started")
+    expect(driver.wait(60) == 0, "the driver failed")
+    expect([task["attempts"] for task in expect_done(job, 2, 2)] == [2, 1] and n_workers(job) == 2, f"found {stats(job)}")
     done = grove(root / "no ranks", *naps(root, 0, 1), "nodes_per_task=1", "attempts=1", exit_code=1)
     expect("a program expected" in done.stderr, f"C functions with ranks are refused, found {done.stderr}")
 
@@ -535,8 +542,8 @@ def campaign(root):
 
 
 # the longest first
-SCENARIOS = [left_early, drained, preempted, cancelled_allocations, hanging_worker, full_disk, killed_worker, killed_driver, garbage, refused, deaf_scheduler, alone,
-             faults, crashing_compiler, map_over_nodes, ranks, campaign, held, srun_over_nodes]
+SCENARIOS = [left_early, ranks, drained, preempted, cancelled_allocations, hanging_worker, full_disk, killed_worker, killed_driver, garbage, refused, deaf_scheduler, alone,
+             faults, crashing_compiler, map_over_nodes, campaign, held, srun_over_nodes]
 
 
 def run(scenario, lanes):

@@ -35,14 +35,17 @@ static void test_crashes(void **state)
 {
     (void)state;
     grv_batch *batch = open_job(fresh_folder(), NULL);
-    const grv_batch_function fragile = function_of(batch, "fragile"), square = function_of(batch, "square");
+    const grv_batch_function fragile = function_of(batch, "fragile"),
+                             square = function_of(batch, "square");
     int64_t healed[4], dead = 0, after = 0, other = 0;
     grv_batch_value value;
     for (int64_t way = 0; way < 4; way++) {
-        const grv_batch_value args[] = {grv_batch_i64(7 + way), grv_batch_i64(2), grv_batch_i64(way)};
+        const grv_batch_value args[] = {grv_batch_i64(7 + way), grv_batch_i64(2),
+                                        grv_batch_i64(way)};
         ok(grv_batch_exec(batch, fragile, args, 3, &healed[way]));
     }
-    const grv_batch_value args[] = {grv_batch_i64(1), grv_batch_i64(99), grv_batch_i64(0)}, nine = grv_batch_f64(9);
+    const grv_batch_value args[] = {grv_batch_i64(1), grv_batch_i64(99), grv_batch_i64(0)},
+                          nine = grv_batch_f64(9);
     ok(grv_batch_exec(batch, fragile, args, 3, &dead));
     const grv_batch_value future = grv_batch_future(dead, 0);
     ok(grv_batch_exec(batch, square, &future, 1, &after));
@@ -85,7 +88,10 @@ static void test_program_of_killed_worker(void **state)
     grv_batch_params params = quick();
     params.max_attempts = 1;
     (void)snprintf(note, sizeof note, "%s/note", root);
-    (void)snprintf(script, sizeof script, "echo on its way; read -r a b c d e f rest < /proc/self/stat; echo $$ $f > '%s.new'; mv '%s.new' '%s'; sleep 60", note, note, note);
+    (void)snprintf(script, sizeof script,
+                   "echo on its way; read -r a b c d e f rest < /proc/self/stat; echo $$ $f > "
+                   "'%s.new'; mv '%s.new' '%s'; sleep 60",
+                   note, note, note);
     const char *const argv[] = {"sh", "-c", script};
     grv_batch *batch = open_job(fresh_folder(), &params);
     grv_batch_function shell = 0;
@@ -112,7 +118,8 @@ static void test_program_of_killed_worker(void **state)
         char path[64], text[256] = "";
         (void)snprintf(path, sizeof path, "/proc/%ld/stat", program);
         FILE *const stat = fopen(path, "r");
-        if (stat != NULL && fgets(text, sizeof text, stat) != NULL && strstr(text, ") Z ") != NULL) program = 0;
+        if (stat != NULL && fgets(text, sizeof text, stat) != NULL && strstr(text, ") Z ") != NULL)
+            program = 0;
         if (stat != NULL) (void)fclose(stat);
         if (program == 0) break;
         assert_true(grv_clock_seconds() - begin < 40);
@@ -141,7 +148,8 @@ static void test_killed_drivers(void **state)
             if (grv_batch_open(folder, &p, &mine) != GRV_OK) _exit(1);
             _exit(grv_batch_wait(mine, 60) == GRV_OK ? 0 : 2);
         }
-        const struct timespec pause = {0, 20000000 + (long)(grv_random_bits(1, 2, (uint64_t)round) % 150000000)};
+        const struct timespec pause = {
+            0, 20000000 + (long)(grv_random_bits(1, 2, (uint64_t)round) % 150000000)};
         (void)nanosleep(&pause, NULL);
         (void)kill(driver, SIGKILL);
         (void)waitpid(driver, NULL, 0);
@@ -168,7 +176,8 @@ static void test_killed_workers(void **state)
     const int64_t first = map_one(batch, "nap", seconds, N);
     for (int round = 0; round < 3; round++) {
         assert_int_equal(grv_batch_wait(batch, 0.15), GRV_AGAIN);
-        (void)snprintf(command, sizeof command, "pkill -KILL -f 'batch worker %s %d$'", folder, 2 * round);
+        (void)snprintf(command, sizeof command, "pkill -KILL -f 'batch worker %s %d$'", folder,
+                       2 * round);
         assert_int_equal(system(command) & 0x7f, 0);
     }
     ok(grv_batch_wait(batch, 60));
@@ -192,7 +201,8 @@ static void test_garbage(void **state)
     FILE *const outbox = fopen(path, "r+b");
     assert_non_null(outbox);
     /* a record of its own making, over the first ones and behind the last one */
-    static const unsigned char record[] = {16, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+    static const unsigned char record[] = {16, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0,
+                                           0,  0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
     (void)fseek(outbox, 0, SEEK_END);
     (void)fwrite(record, 1, sizeof record, outbox);
     (void)fclose(outbox);
@@ -272,7 +282,8 @@ static void test_worker_started_anew(void **state)
     char path[128], outbox[256], command[256];
     grv_batch_params params = quick();
     params.n_workers = 1;
-    write_script("node", "exec \"$GROVE_PROGRAM\" batch node \"$3\" \"$4\" 1 1 0", path, sizeof path);
+    write_script("node", "exec \"$GROVE_PROGRAM\" batch node \"$3\" \"$4\" 1 1 0", path,
+                 sizeof path);
     params.worker_program = path;
     const char *const folder = fresh_folder();
     grv_batch *batch = open_job(folder, &params);
@@ -283,7 +294,8 @@ static void test_worker_started_anew(void **state)
     (void)snprintf(command, sizeof command, "pkill -KILL -o -f 'batch worker %s 0 '", folder);
     for (int round = 0; round < 2; round++) {
         assert_int_equal(grv_batch_wait(batch, 0.35), GRV_AGAIN);
-        FILE *const file = round == 0 ? fopen(outbox, "ab") : NULL; /* it may be killed while it tells something */
+        FILE *const file =
+            round == 0 ? fopen(outbox, "ab") : NULL; /* it may be killed while it tells something */
         if (file != NULL) (void)fwrite("\0\377\0\0part of a rec", 1, 16, file);
         if (file != NULL) (void)fclose(file);
         assert_int_equal(system(command), 0);
@@ -307,7 +319,10 @@ static void test_worker_started_anew(void **state)
 static void limit_files(const char *mark, grv_batch_params *params, char *path, size_t size)
 {
     char text[256];
-    (void)snprintf(text, sizeof text, "if [ -e '%s' ]; then trap '' XFSZ; ulimit -f 64; fi\nexec \"$GROVE_PROGRAM\" \"$@\"", mark);
+    (void)snprintf(
+        text, sizeof text,
+        "if [ -e '%s' ]; then trap '' XFSZ; ulimit -f 64; fi\nexec \"$GROVE_PROGRAM\" \"$@\"",
+        mark);
     write_script("limited", text, path, size);
     params->worker_program = path;
     grv_batch *batch = open_job(fresh_folder(), params);
@@ -352,7 +367,8 @@ static void test_full_disk(void **state)
     grv_batch_function cat = 0;
     int64_t copy = 0, n = 0;
     batch = open_job(folder, &params);
-    const grv_batch_value too_long = grv_batch_i64(TOO_LONG), program = grv_batch_file(getenv("GROVE_PROGRAM"));
+    const grv_batch_value too_long = grv_batch_i64(TOO_LONG),
+                          program = grv_batch_file(getenv("GROVE_PROGRAM"));
     const int64_t value_task = map_one(batch, "text", &too_long, 1);
     ok(grv_batch_program(batch, argv, 2, NULL, 0, &cat));
     ok(grv_batch_exec(batch, cat, &program, 1, &copy));
@@ -376,9 +392,15 @@ static void test_full_disk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_crashes),        cmocka_unit_test(test_alone),          cmocka_unit_test(test_program_of_killed_worker),
-                                       cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_worker_started_anew),
-                                       cmocka_unit_test(test_hanging_worker), cmocka_unit_test(test_garbage),        cmocka_unit_test(test_compiler_crash),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_crashes),
+                                       cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_program_of_killed_worker),
+                                       cmocka_unit_test(test_killed_drivers),
+                                       cmocka_unit_test(test_killed_workers),
+                                       cmocka_unit_test(test_worker_started_anew),
+                                       cmocka_unit_test(test_hanging_worker),
+                                       cmocka_unit_test(test_garbage),
+                                       cmocka_unit_test(test_compiler_crash),
                                        cmocka_unit_test(test_full_disk)};
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

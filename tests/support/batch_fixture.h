@@ -60,7 +60,8 @@ static inline double fetch_f64(grv_batch *batch, int64_t task)
 }
 
 /* Calls of one function of one argument. */
-static inline int64_t map_one(grv_batch *batch, const char *name, const grv_batch_value *values, int n)
+static inline int64_t map_one(grv_batch *batch, const char *name, const grv_batch_value *values,
+                              int n)
 {
     const grv_batch_column column = {values, true};
     int64_t first = -1;
@@ -72,7 +73,8 @@ static inline void expect_reason(grv_batch *batch, int64_t task, const char *par
 {
     grv_batch_value value;
     assert_int_equal(grv_batch_fetch(batch, task, 0, &value), GRV_E_NOT_FOUND);
-    if (strstr(grv_error_message(), part) == NULL) fail_msg("'%s' expected, found: %s", part, grv_error_message());
+    if (strstr(grv_error_message(), part) == NULL)
+        fail_msg("'%s' expected, found: %s", part, grv_error_message());
 }
 
 /* A program of the test's own, such as one in the place of another. */
@@ -92,7 +94,8 @@ static inline int make_root(void **state)
     (void)snprintf(root, sizeof root, "/tmp/grove-batch-XXXXXX");
     if (mkdtemp(root) == NULL) return 1;
     (void)setenv("XDG_CACHE_HOME", root, 1);
-    (void)setenv("ASAN_OPTIONS", "handle_segv=0:handle_abort=0", 1); /* of the workers: crashes are wanted */
+    (void)setenv("ASAN_OPTIONS", "handle_segv=0:handle_abort=0",
+                 1); /* of the workers: crashes are wanted */
     return 0;
 }
 
