@@ -20,11 +20,13 @@ extern "C" {
  * that box is 1. */
 typedef struct grv_flow_shape grv_flow_shape;
 
-/** Makes a shape from triangles. Triangles that disagree with their neighbours are turned over.
+/** Makes a shape from triangles. Triangles that disagree with their neighbours are turned over, and closed parts so that they face outward: a cavity, which no
+ * flow reaches, is filled.
  * @param name  for messages, copied: the file's
  * @param triangles  copied
  * @param shape  owned by the caller: grv_flow_shape_destroy; NULL on failure
- * @errors GRV_E_ARG without triangles that have an area, GRV_E_NOMEM */
+ * @errors GRV_E_ARG without triangles that have an area, and for a surface that encloses nothing: half of its area or more does not part an inside from an
+ *         outside. GRV_E_NOMEM */
 GRV_API grv_status grv_flow_shape_create(const char *name, const grv_triangles *triangles,
                                          grv_flow_shape **shape) GRV_MUST_CHECK;
 
@@ -46,8 +48,7 @@ GRV_API void grv_flow_shape_box(const grv_flow_shape *shape, const grv_flow_pose
 
 /** Prepares a shape in a pose.
  * @param mesh  owned by the caller: grv_flow_mesh_destroy; NULL on failure
- * @errors GRV_E_ARG for a pose that is not finite or has no size, and for a surface that encloses nothing: behind more than half of its area the winding
- *         number is below 1/2. GRV_E_NOMEM */
+ * @errors GRV_E_ARG for a pose that is not finite or has no size, GRV_E_NOMEM */
 GRV_API grv_status grv_flow_mesh_create(const grv_flow_shape *shape, const grv_flow_pose *pose,
                                         int n_threads, grv_flow_mesh **mesh) GRV_MUST_CHECK;
 
@@ -61,7 +62,7 @@ typedef struct grv_flow_mesh_info {
     double lower[3];      /**< box around it */
     double upper[3];      /**< its other corner */
     double area;          /**< of the surface */
-    double volume;        /**< enclosed, >= 0; of an open surface that of the cones to its centre */
+    double volume;        /**< enclosed, >= 0: what several parts enclose counts several times; of an open surface that of the cones to its centre */
 } grv_flow_mesh_info;
 
 /** Facts about a mesh. */

@@ -9,8 +9,6 @@
 #include "grove/core.h"
 #include "sim/flow_mesh_impl.h"
 
-enum { N_PROBES = 2048 };
-static const double probe_depth = 1e-5; /* half lengths: from the surface to both sides */
 static const double band = 1;           /* cells: beyond, a body changes nothing */
 static const double margin = 2;         /* cells around the body's box, more than its effect reaches */
 static const double on_surface =
@@ -45,52 +43,12 @@ static grv_status place(grv_flow_mesh *mesh, const grv_flow_shape *shape, const 
                                    &mesh->surface));
     GRV_TRY(grv_surface_sampler_create_f64(t->n_points, points, t->n_triangles,
                                            mesh->triangles->triangles, &mesh->sampler));
+    mesh->outward = shape->outward;
     mesh->info.n_triangles = t->n_triangles;
     mesh->info.n_open_edges = grv_surface_info_get(mesh->surface).n_open_edges;
     mesh->info.area = shape->area * h * h;
-    mesh->info.volume = fabs(shape->volume) * h * h * h;
+    mesh->info.volume = shape->volume * h * h * h;
     return GRV_OK;
-}
-
-/* Looks at both sides of the surface: which one is inside? Fails where mostly none is. */
-static grv_status find_inside(grv_flow_mesh *mesh, const grv_flow_shape *shape, double depth,
-                              int n_threads)
-{
-    grv_status status = GRV_OK;
-    double *points = NULL, *normals = NULL, *distance = NULL;
-    int64_t n_inward = 0, n_outward = 0;
-    const grv_surface_query query = {
-        .max_distance = (double)INFINITY, .band = (double)INFINITY, .n_threads = n_threads};
-    GRV_TRY_GOTO(GRVI_ALLOC(&points, 2 * 3 * N_PROBES));
-    GRV_TRY_GOTO(GRVI_ALLOC(&normals, 3 * N_PROBES));
-    GRV_TRY_GOTO(GRVI_ALLOC(&distance, 2 * N_PROBES));
-    const grv_surface_samples_f64 samples = {.points = points, .normals = normals};
-    GRV_TRY_GOTO(
-        grv_surface_sampler_draw_f64(mesh->sampler, 0, 0, N_PROBES, n_threads, &samples));
-    for (int64_t i = 0; i < 3 * N_PROBES; i++) {
-        points[3 * N_PROBES + i] = points[i] + depth * normals[i];
-        points[i] -= depth * normals[i];
-    }
-    const grv_surface_result_f64 result = {.distance = distance};
-    GRV_TRY_GOTO(
-        grv_surface_points_f64(mesh->surface, 2 * N_PROBES, points, &query, &result));
-    for (int64_t i = 0; i < N_PROBES; i++) {
-        const bool behind = distance[i] < 0, before = distance[N_PROBES + i] < 0;
-        n_inward += before && !behind;
-        n_outward += behind && !before;
-    }
-    mesh->outward = n_outward >= n_inward ? 1 : -1;
-    GRV_CHECK_GOTO(2 * (n_inward + n_outward) > N_PROBES, GRV_E_ARG,
-                   "body %s: it encloses no volume: %.0f %% of its surface have no inside on one "
-                   "and outside on the other side (%lld of its edges are open)",
-                   shape->name,
-                   100 * (1 - (double)(n_inward + n_outward) / N_PROBES),
-                   (long long)mesh->info.n_open_edges);
-done:
-    grv_free(points);
-    grv_free(normals);
-    grv_free(distance);
-    return status;
 }
 
 grv_status grv_flow_mesh_create(const grv_flow_shape *shape, const grv_flow_pose *pose,
@@ -99,9 +57,7 @@ grv_status grv_flow_mesh_create(const grv_flow_shape *shape, const grv_flow_pose
     *mesh = NULL;
     GRV_TRY(check_pose(pose));
     GRV_TRY(GRVI_CALLOC(mesh, 1));
-    grv_status status = place(*mesh, shape, pose, n_threads);
-    if (status == GRV_OK)
-        status = find_inside(*mesh, shape, probe_depth * pose->half_length, n_threads);
+    const grv_status status = place(*mesh, shape, pose, n_threads);
     if (status != GRV_OK) grv_flow_mesh_destroy(mesh);
     return status;
 }

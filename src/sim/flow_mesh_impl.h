@@ -9,7 +9,8 @@
 struct grv_flow_shape {
     char *name;
     grv_triangles *surface; /* points in double */
-    double area, volume;    /* with sign */
+    double area, volume;    /* >= 0 */
+    double outward;         /* 1 where the triangles' normals point outward, else -1 */
 };
 
 /* Points [n][3] of a shape in a pose, in cells (NULL: not wanted), and their box. */
@@ -20,7 +21,7 @@ struct grv_flow_mesh {
     grv_triangles *triangles; /* points in double, cells, relative to the centre */
     grv_surface *surface;     /* the same, for distances */
     grv_surface_sampler *sampler;
-    double outward; /* 1 where the triangles' normals point outward, else -1 */
+    double outward; /* as of the shape */
     grv_flow_mesh_info info;
 };
 

@@ -6,6 +6,9 @@
 #include "grove/core.h"
 #include "sim/flow_mesh_impl.h"
 
+enum { N_PROBES = 2048 };
+static const double probe_depth = 1e-5;   /* half lengths: from the surface to both sides */
+static const double least_volume = 1e-9; /* of the area, half lengths: less is flat */
 static const double pi = 3.14159265358979323846;
 
 static grv_status copy_in_double(const grv_triangles *from, grv_triangles **to)
@@ -22,8 +25,8 @@ static grv_status copy_in_double(const grv_triangles *from, grv_triangles **to)
     return status;
 }
 
-/* Origin to the centre of the box, half its longest side to 1. */
-static grv_status normalize(grv_flow_shape *shape)
+/* Origin to the centre of the box, half its longest side to 1; then measures it. */
+static grv_status normalize(grv_flow_shape *shape, bool *is_closed)
 {
     grv_triangles_measure m;
     double half = 0;
@@ -34,12 +37,77 @@ static grv_status normalize(grv_flow_shape *shape)
         points[i] = (points[i] - (m.lower[i % 3] / 2 + m.upper[i % 3] / 2)) / half;
     GRV_TRY(grv_triangles_measure_get(shape->surface, &m));
     shape->area = m.area;
-    shape->volume = m.volume;
+    shape->volume = fabs(m.volume);
+    shape->outward = m.volume > 0 ? 1 : -1;
+    *is_closed = m.is_watertight && shape->volume > least_volume * m.area;
     return GRV_OK;
 }
 
+/* ---- surfaces with holes ---- */
+
+/* Signs of the distance on both sides of points of the surface: [N_PROBES] behind, [N_PROBES] in front. */
+static grv_status probe_sides(const grv_flow_shape *shape, const grv_surface *surface,
+                              double *distance)
+{
+    grv_status status = GRV_OK;
+    const grv_triangles *const t = shape->surface;
+    grv_surface_sampler *sampler = NULL;
+    double *points = NULL, *normals = NULL;
+    GRV_TRY_GOTO(GRVI_ALLOC(&points, 2 * 3 * N_PROBES));
+    GRV_TRY_GOTO(GRVI_ALLOC(&normals, 3 * N_PROBES));
+    GRV_TRY_GOTO(grv_surface_sampler_create_f64(t->n_points, t->points, t->n_triangles,
+                                                t->triangles, &sampler));
+    const grv_surface_samples_f64 samples = {.points = points, .normals = normals};
+    GRV_TRY_GOTO(grv_surface_sampler_draw_f64(sampler, 0, 0, N_PROBES, 1, &samples));
+    for (int64_t i = 0; i < 3 * N_PROBES; i++) {
+        points[3 * N_PROBES + i] = points[i] + probe_depth * normals[i];
+        points[i] -= probe_depth * normals[i];
+    }
+    const grv_surface_result_f64 result = {.distance = distance};
+    GRV_TRY_GOTO(grv_surface_points_f64(surface, 2 * N_PROBES, points, NULL, &result));
+done:
+    grv_surface_sampler_destroy(&sampler);
+    grv_free(points);
+    grv_free(normals);
+    return status;
+}
+
+/* Where is the inside? Fails where mostly none is. */
+static grv_status find_inside(grv_flow_shape *shape)
+{
+    grv_status status = GRV_OK;
+    const grv_triangles *const t = shape->surface;
+    grv_surface_params params = grv_surface_params_default();
+    grv_surface *surface = NULL;
+    double *distance = NULL;
+    int64_t n_inward = 0, n_outward = 0;
+    params.either_orientation = true;
+    GRV_TRY_GOTO(grv_surface_create_f64(t->n_points, t->points, t->n_triangles, t->triangles,
+                                        &params, &surface));
+    GRV_TRY_GOTO(GRVI_ALLOC(&distance, 2 * N_PROBES));
+    GRV_TRY_GOTO(probe_sides(shape, surface, distance));
+    for (int64_t i = 0; i < N_PROBES; i++) {
+        const bool behind = distance[i] < 0, before = distance[N_PROBES + i] < 0;
+        n_inward += before && !behind;
+        n_outward += behind && !before;
+    }
+    shape->outward = n_outward >= n_inward ? 1 : -1;
+    GRV_CHECK_GOTO(2 * (n_inward + n_outward) > N_PROBES, GRV_E_ARG,
+                   "body %s: it encloses no volume: %.0f %% of its surface do not part an inside "
+                   "from an outside (%lld of its edges are open)",
+                   shape->name, 100 * (1 - (double)(n_inward + n_outward) / N_PROBES),
+                   (long long)grv_surface_info_get(surface).n_open_edges);
+done:
+    grv_surface_destroy(&surface);
+    grv_free(distance);
+    return status;
+}
+
+/* ---- life ---- */
+
 static grv_status fill(grv_flow_shape *shape, const char *name, const grv_triangles *triangles)
 {
+    bool is_closed = false;
     GRV_TRY(grvi_strdup(name, &shape->name));
     GRV_TRY(copy_in_double(triangles, &shape->surface));
     GRV_TRY(grv_triangles_weld(shape->surface, 0, NULL));
@@ -47,8 +115,9 @@ static grv_status fill(grv_flow_shape *shape, const char *name, const grv_triang
     GRV_CHECK(shape->surface->n_triangles > 0, GRV_E_ARG,
               "body %s: triangles with an area expected, none of %lld has one", name,
               (long long)triangles->n_triangles);
-    GRV_TRY(grv_triangles_orient(shape->surface, false, NULL));
-    return normalize(shape);
+    GRV_TRY(grv_triangles_orient(shape->surface, true, NULL));
+    GRV_TRY(normalize(shape, &is_closed));
+    return is_closed ? GRV_OK : find_inside(shape);
 }
 
 grv_status grv_flow_shape_create(const char *name, const grv_triangles *triangles,

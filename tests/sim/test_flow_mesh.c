@@ -243,29 +243,46 @@ static void test_holes(void **state)
     grv_flow_mesh_destroy(&mesh);
 }
 
+static void expect_no_shape(const test_surface *s, const char *part)
+{
+    grv_triangles *triangles = NULL;
+    grv_flow_shape *shape = NULL;
+    assert_ok(grv_triangles_create(GRV_STORE_F64, s->n_vertices, s->vertices, s->n_triangles,
+                                   s->triangles, &triangles));
+    expect(grv_flow_shape_create("flat.stl", triangles, &shape), GRV_E_ARG, part);
+    assert_null(shape);
+    grv_triangles_destroy(&triangles);
+}
+
 static void test_encloses_nothing(void **state)
 {
     (void)state;
-    const grv_flow_pose pose = {5, {0, 0, 0}};
-    grv_flow_mesh *mesh = NULL;
     test_surface s = box_of(1, 1, 1);
     s.n_triangles = 2; /* one side */
+    expect_no_shape(&s, "body flat.stl: it encloses no volume: 100 %");
+    s.n_triangles = 12; /* all sides, pressed flat */
+    for (int v = 0; v < 8; v++) s.vertices[3 * v + 2] = 1e-12 * v;
+    expect_no_shape(&s, "it encloses no volume");
+    for (int i = 0; i < 24; i++) s.vertices[i] = 1; /* all at one place */
+    expect_no_shape(&s, "body flat.stl: triangles with an area expected, none of 12");
+    s.n_triangles = 0;
+    expect_no_shape(&s, "triangles with an area expected, none of 0");
+    surface_free(&s);
+}
+
+static void test_bad_pose(void **state)
+{
+    (void)state;
+    grv_flow_mesh *mesh = NULL;
+    test_surface s = box_of(1, 1, 1);
     grv_flow_shape *shape = shape_of(&s);
-    expect(grv_flow_mesh_create(shape, &pose, 1, &mesh), GRV_E_ARG, "encloses no volume");
-    assert_null(mesh);
+    surface_free(&s);
     expect(grv_flow_mesh_create(shape, &(grv_flow_pose){0, {0, 0, 0}}, 1, &mesh), GRV_E_ARG,
            "half_length");
     expect(grv_flow_mesh_create(shape, &(grv_flow_pose){1, {0, NAN, 0}}, 1, &mesh), GRV_E_ARG,
            "rotation[1]");
+    assert_null(mesh);
     grv_flow_shape_destroy(&shape);
-    grv_triangles *triangles = NULL;
-    for (int i = 0; i < 24; i++) s.vertices[i] = 1; /* all at one place */
-    assert_ok(grv_triangles_create(GRV_STORE_F64, 8, s.vertices, 4, s.triangles, &triangles));
-    expect(grv_flow_shape_create("flat.stl", triangles, &shape), GRV_E_ARG,
-           "body flat.stl: triangles with an area expected, none of 4");
-    assert_null(shape);
-    grv_triangles_destroy(&triangles);
-    surface_free(&s);
 }
 
 static test_surface joined(test_surface a, test_surface b, double dx)
@@ -468,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_sphere),     cmocka_unit_test(test_box),
         cmocka_unit_test(test_pose),       cmocka_unit_test(test_orientation),
         cmocka_unit_test(test_holes),      cmocka_unit_test(test_encloses_nothing),
+        cmocka_unit_test(test_bad_pose),
         cmocka_unit_test(test_thin),       cmocka_unit_test(test_plate_leaks),
         cmocka_unit_test(test_misplaced),  cmocka_unit_test(test_plane_flow),
         cmocka_unit_test(test_threads),    cmocka_unit_test(test_sample),
