@@ -103,8 +103,9 @@ typedef struct grv_flow_params {
     grv_flow_distance *distance; /**< NULL: no body */
     void *body;                  /**< argument of distance; borrowed as long as the flow lives */
     bool body_moves;             /**< the body is measured again at every step */
-    const grv_flow_mesh *mesh;   /**< instead of distance: a body at rest; borrowed as long as the flow lives. NULL: none */
-    double mesh_centre[3];       /**< cells: where the mesh's centre is */
+    const grv_flow_mesh *
+        mesh; /**< instead of distance: a body at rest; borrowed as long as the flow lives. NULL: none */
+    double mesh_centre[3]; /**< cells: where the mesh's centre is */
     grv_flow_scheme scheme;
     grv_flow_precision precision;
     int n_threads;   /**< >= 1 */

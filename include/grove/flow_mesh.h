@@ -38,8 +38,10 @@ GRV_API void grv_flow_shape_destroy(grv_flow_shape **shape);
 
 /** Size and angle of a shape. */
 typedef struct grv_flow_pose {
-    double half_length; /**< cells, > 0: half the longest side of the box around the shape, before it is turned */
-    double rotation[3]; /**< degrees, about x, then y, then z, axes that stay; the shape turns about the centre of that box */
+    double
+        half_length; /**< cells, > 0: half the longest side of the box around the shape, before it is turned */
+    double rotation
+        [3]; /**< degrees, about x, then y, then z, axes that stay; the shape turns about the centre of that box */
 } grv_flow_pose;
 
 /** Box around a shape in a pose, relative to its centre, in cells. */
@@ -62,7 +64,8 @@ typedef struct grv_flow_mesh_info {
     double lower[3];      /**< box around it */
     double upper[3];      /**< its other corner */
     double area;          /**< of the surface */
-    double volume;        /**< enclosed, >= 0: what several parts enclose counts several times; of an open surface that of the cones to its centre */
+    double
+        volume; /**< enclosed, >= 0: what several parts enclose counts several times; of an open surface that of the cones to its centre */
 } grv_flow_mesh_info;
 
 /** Facts about a mesh. */
@@ -75,9 +78,9 @@ GRV_API grv_flow_mesh_info grv_flow_mesh_info_get(const grv_flow_mesh *mesh);
  * inward normal to where the body ends, in steps of at least 1/20 cell; it counts where the surface there faces the other way within 60 degrees, so that
  * edges of less than 60 degrees are thin, and others are not. */
 typedef struct grv_flow_thin {
-    double share;     /**< of the surface's area, in [0, 1] */
-    int64_t n_parts;  /**< pieces, thin places in neighbouring cells being one */
-    double thinnest;  /**< cells; GRV_FLOW_THIN_CELLS where no part is thin */
+    double share;    /**< of the surface's area, in [0, 1] */
+    int64_t n_parts; /**< pieces, thin places in neighbouring cells being one */
+    double thinnest; /**< cells; GRV_FLOW_THIN_CELLS where no part is thin */
 } grv_flow_thin;
 
 /** Looks for thin parts; about as much work as measuring the body on the grid.

@@ -16,10 +16,11 @@ extern "C" {
 
 /** One sample. Start from grv_flow_sample_params_default. */
 typedef struct grv_flow_sample_params {
-    int64_t n[3];       /**< cells */
-    double radius;      /**< of the sphere, cells; L of the convective unit */
-    double centre[3];   /**< cells; the body must lie inside the box with a cell to spare */
-    const grv_flow_shape *shape; /**< instead of the sphere: radius is half its longest side, see grv_flow_pose. NULL: a sphere */
+    int64_t n[3];     /**< cells */
+    double radius;    /**< of the sphere, cells; L of the convective unit */
+    double centre[3]; /**< cells; the body must lie inside the box with a cell to spare */
+    const grv_flow_shape *
+        shape; /**< instead of the sphere: radius is half its longest side, see grv_flow_pose. NULL: a sphere */
     double rotation[3]; /**< of the shape, degrees; grv_flow_pose */
     double velocity[3]; /**< on the boundary and at the start, cells per time; not zero */
     bool has_exit;      /**< the upper x face lets the flow out; needs velocity[0] > 0 */
@@ -52,7 +53,7 @@ typedef struct grv_flow_sample_report {
     int64_t n_stagnated; /**< solves that ended above the tolerance */
     double
         largest_residual_ratio; /**< divergence after / before projection, the worst of all solves */
-    double body_volume;    /**< as the grid has it, cells^3: grv_flow_body_volume */
+    double body_volume;         /**< as the grid has it, cells^3: grv_flow_body_volume */
     double set_up_seconds; /**< of `seconds`, until the first step: mostly distances to the body */
     double seconds;        /**< wall time */
 } grv_flow_sample_report;

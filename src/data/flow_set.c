@@ -38,8 +38,8 @@ static grv_status find_range(grvi_flow_set *set, int64_t *n_places)
                high = c->centre_max.at[a] * (double)c->grid.at[a];
         if (ceil(low) > floor(high)) low = high = round((low + high) / 2); /* a single place */
         set->first[a] = (int64_t)ceil(fmax(low, -lower[a] + 1));
-        set->range[a] = (int64_t)floor(fmin(high, (double)c->grid.at[a] - upper[a] - 1)) -
-                        set->first[a] + 1;
+        set->range[a] =
+            (int64_t)floor(fmin(high, (double)c->grid.at[a] - upper[a] - 1)) - set->first[a] + 1;
         GRV_CHECK(set->range[a] >= 1, GRV_E_CONFIG,
                   "a body from %g to %g about its centre has no place for that between %g and %g "
                   "of %lld cells (axis %d), with a cell to spare on both sides",
@@ -69,6 +69,9 @@ static grv_status draw_places(grvi_flow_set *set, grv_log *log)
 grv_status grvi_flow_set_init(const grv_generate_config *c, grv_log *log, grvi_flow_set *set)
 {
     *set = (grvi_flow_set){.config = c};
+    for (int a = 0; a < 3; a++)
+        GRV_CHECK(c->body[0] != '\0' || fabs(c->rotation.at[a]) <= 0, GRV_E_CONFIG,
+                  "rotation: a sphere cannot be turned; a body expected");
     if (c->body[0] != '\0') GRV_TRY(grv_flow_shape_read(c->body, &set->shape));
     return draw_places(set, log);
 }
@@ -202,12 +205,9 @@ static grv_status keep_figures(const body_figures *f, const char *name, double r
     const struct {
         const char *key;
         double value;
-    } numbers[] = {{"radius", radius},
-                   {"volume", f->info.volume},
-                   {"grid_volume", f->grid_volume},
-                   {"area", f->info.area},
-                   {"thin_share", f->thin.share},
-                   {"thinnest", f->thin.thinnest}};
+    } numbers[] = {
+        {"radius", radius},     {"volume", f->info.volume},    {"grid_volume", f->grid_volume},
+        {"area", f->info.area}, {"thin_share", f->thin.share}, {"thinnest", f->thin.thinnest}};
     const struct {
         const char *key;
         int64_t value;

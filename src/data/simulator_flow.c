@@ -43,7 +43,8 @@ static grv_status check(grvi_campaign *c, grv_log *log)
                   GRV_E_CONFIG, "parameter '%s': a sphere cannot be turned; flow.body expected",
                   name);
     }
-    return grvi_flow_set_init(flow, log, &c->flows);
+    /* flows at one place may still differ */
+    return grvi_flow_set_init(flow, c->config.parameters.n > 0 ? NULL : log, &c->flows);
 }
 
 static grv_status describe(grvi_campaign *c, grv_dataset_desc *desc)

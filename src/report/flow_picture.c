@@ -15,7 +15,8 @@ typedef struct flow_picture {
     int64_t sample, nx, ny, nz, nt;
     float *input, *target; /* [ny][nz][3] and [nt]: one plane */
     int64_t *n_closed;     /* [nz] cells in the body */
-    int64_t k;             /* the plane that is drawn: the one that the body has most of */
+    int64_t
+        k; /* the plane that is drawn: the one that the body has most of, of equal ones the middle */
     int n_panels;
     float *fields; /* [n_panels][nx][ny] */
 } flow_picture;
@@ -29,13 +30,14 @@ static grv_status open_data(flow_picture *f, const char *data)
 {
     GRV_TRY(grv_dataset_open(data, NULL, &f->data));
     const grv_dataset_desc *const desc = grv_dataset_get_desc(f->data);
-    GRV_CHECK(desc->input.n_axes == 3 && desc->input.n_channels == 3 && desc->target.n_axes == 4 &&
-                  desc->target.n_channels == 1,
-              GRV_E_CONFIG,
-              "%s: flows expected, with three values a cell in space and one in space and time; %lld "
-              "on %d axes and %lld on %d found",
-              data, (long long)desc->input.n_channels, desc->input.n_axes,
-              (long long)desc->target.n_channels, desc->target.n_axes);
+    GRV_CHECK(
+        desc->input.n_axes == 3 && desc->input.n_channels == 3 && desc->target.n_axes == 4 &&
+            desc->target.n_channels == 1,
+        GRV_E_CONFIG,
+        "%s: flows expected, with three values a cell in space and one in space and time; %lld "
+        "on %d axes and %lld on %d found",
+        data, (long long)desc->input.n_channels, desc->input.n_axes,
+        (long long)desc->target.n_channels, desc->target.n_axes);
     f->nx = desc->target.shape[0];
     f->ny = desc->target.shape[1];
     f->nz = desc->target.shape[2];
@@ -61,8 +63,12 @@ static grv_status choose_plane(flow_picture *f)
         for (int64_t j = 0; j < f->ny; j++)
             for (int64_t k = 0; k < f->nz; k++) f->n_closed[k] += is_body(f, i, j, k);
     }
-    for (int64_t k = 0; k < f->nz; k++)
-        if (f->n_closed[k] > f->n_closed[f->k]) f->k = k;
+    int64_t first = 0, last = 0;
+    for (int64_t k = 0; k < f->nz; k++) {
+        if (f->n_closed[k] > f->n_closed[first]) first = k;
+        if (f->n_closed[k] >= f->n_closed[first]) last = k;
+    }
+    f->k = (first + last) / 2;
     return GRV_OK;
 }
 
@@ -73,9 +79,8 @@ static grv_status cut(flow_picture *f)
         for (int64_t j = 0; j < f->ny; j++)
             for (int p = 0; p < f->n_panels; p++)
                 f->fields[(p * f->nx + i) * f->ny + j] =
-                    is_body(f, i, j, f->k)
-                        ? NAN
-                        : f->target[(j * f->nz + f->k) * f->nt + time_of(f, p)];
+                    is_body(f, i, j, f->k) ? NAN
+                                           : f->target[(j * f->nz + f->k) * f->nt + time_of(f, p)];
     }
     return GRV_OK;
 }
@@ -96,7 +101,8 @@ static grv_status draw(const flow_picture *f)
                                       .max = 1,
                                       .unit = "vorticity / clip"};
     }
-    (void)snprintf(title, sizeof title, "flow %lld: vorticity about the third axis, plane %lld of %lld",
+    (void)snprintf(title, sizeof title,
+                   "flow %lld: vorticity about the third axis, plane %lld of %lld",
                    (long long)f->sample, (long long)f->k + 1, (long long)f->nz);
     const grv_slices slices = {.title = title,
                                .panels = panels,

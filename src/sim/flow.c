@@ -48,9 +48,10 @@ static grv_status check_mesh(const grv_flow_params *p)
     for (int d = 0; d < 3; d++) {
         const double low = p->mesh_centre[d] + info.lower[d],
                      high = p->mesh_centre[d] + info.upper[d];
-        GRV_CHECK(high > 0 && low < (double)p->n[d], GRV_E_ARG,
-                  "the mesh reaches from %g to %g along %c, which is outside of the domain, 0..%lld",
-                  low, high, "xyz"[d], (long long)p->n[d]);
+        GRV_CHECK(
+            high > 0 && low < (double)p->n[d], GRV_E_ARG,
+            "the mesh reaches from %g to %g along %c, which is outside of the domain, 0..%lld", low,
+            high, "xyz"[d], (long long)p -> n[d]);
     }
     return GRV_OK;
 }

@@ -9,8 +9,8 @@
 #include "grove/core.h"
 #include "sim/flow_mesh_impl.h"
 
-static const double band = 1;           /* cells: beyond, a body changes nothing */
-static const double margin = 2;         /* cells around the body's box, more than its effect reaches */
+static const double band = 1;   /* cells: beyond, a body changes nothing */
+static const double margin = 2; /* cells around the body's box, more than its effect reaches */
 static const double on_surface =
     1e-6; /* cells: so near, the direction to the closest point is rounding */
 
@@ -117,8 +117,7 @@ static void find_normals(void *argument, int thread, int64_t begin, int64_t end)
             continue;
         }
         for (int d = 0; d < 3; d++)
-            normal[d] =
-                (c->grid->origin[d] + (double)at[d] - normal[d]) / c->distance[i];
+            normal[d] = (c->grid->origin[d] + (double)at[d] - normal[d]) / c->distance[i];
     }
 }
 
@@ -136,8 +135,7 @@ static grv_status sample_place(const grv_flow_mesh *mesh, const grv_surface_grid
 }
 
 grv_status grvi_flow_mesh_sample(const grv_flow_mesh *mesh, const double centre[3],
-                                 const int64_t n[3], int n_threads,
-                                 grvi_flow_mesh_samples *samples)
+                                 const int64_t n[3], int n_threads, grvi_flow_mesh_samples *samples)
 {
     grv_status status = GRV_OK;
     int32_t *triangle = NULL;

@@ -33,9 +33,10 @@ enum { GRVI_FLOW_CENTRE = 3, GRVI_FLOW_PLACES = 4 };
 
 /* A mesh on the grid of a flow: distances and normals in the cells of a box, all that it may touch. */
 typedef struct grvi_flow_mesh_samples {
-    int64_t low[3], n[3];               /* the box */
-    double *distance[GRVI_FLOW_PLACES]; /* [n0][n1][n2], exact within one cell of the surface; NULL: the box is empty */
-    double *normal[GRVI_FLOW_PLACES];   /* [n0][n1][n2][3] */
+    int64_t low[3], n[3]; /* the box */
+    double *distance
+        [GRVI_FLOW_PLACES]; /* [n0][n1][n2], exact within one cell of the surface; NULL: the box is empty */
+    double *normal[GRVI_FLOW_PLACES]; /* [n0][n1][n2][3] */
 } grvi_flow_mesh_samples;
 
 /* Measures a mesh whose centre is at `centre` on a grid of n cells. Errors: GRV_E_NOMEM, and then nothing is to be released */

@@ -174,8 +174,7 @@ grv_status grv_flow_sample_run(const grv_flow_sample_params *params,
         GRV_TRY_GOTO(advance(s.flow, unit * (double)(slot + 1), end, progress, user));
         take_snapshot(params, s.flow, cells, slot, values, arrays);
     }
-    if (report != NULL)
-        fill_report(s.flow, set_up_seconds, grv_clock_seconds() - start, report);
+    if (report != NULL) fill_report(s.flow, set_up_seconds, grv_clock_seconds() - start, report);
 done:
     grv_free(values);
     grv_flow_destroy(&s.flow);

@@ -7,7 +7,7 @@
 #include "sim/flow_mesh_impl.h"
 
 enum { N_PROBES = 2048 };
-static const double probe_depth = 1e-5;   /* half lengths: from the surface to both sides */
+static const double probe_depth = 1e-5;  /* half lengths: from the surface to both sides */
 static const double least_volume = 1e-9; /* of the area, half lengths: less is flat */
 static const double pi = 3.14159265358979323846;
 

@@ -9,17 +9,19 @@
 #include "sim/flow_mesh_impl.h"
 
 static const double walks_per_area = 4; /* square cells */
-enum { LEAST_WALKS = 2000, MOST_WALKS = 400000 };
+enum { LEAST_WALKS = 1000, MOST_WALKS = 400000 };
 static const double shortest_step = 0.05; /* cells */
-static const double faces_away = 0.5;     /* cosine: edges sharper than 60 degrees count as thin */
+static const double deep_enough =
+    GRV_FLOW_THIN_CELLS - 1e-6;       /* what is just so thick is not thin */
+static const double faces_away = 0.5; /* cosine: edges sharper than 60 degrees count as thin */
 
 typedef struct walks {
-    int64_t n_all, n; /* of them under way */
-    double *start;    /* [n][3] on the surface */
-    double *inward;   /* [n][3] */
-    double *depth;    /* [n] */
-    double *point;    /* [n][3] where they are */
-    double *distance; /* [n] there */
+    int64_t n_all, n;  /* of them under way */
+    double *start;     /* [n][3] on the surface */
+    double *inward;    /* [n][3] */
+    double *depth;     /* [n] */
+    double *point;     /* [n][3] where they are */
+    double *distance;  /* [n] there */
     int32_t *triangle; /* [n] the closest one */
     int64_t n_thin;
     double *thin; /* [n_thin][3] the middle of those that came out, the same from both sides */
@@ -67,8 +69,7 @@ static bool has_crossed(const walks *w, const grv_flow_mesh *mesh, int64_t i)
 static void note_thin(walks *w, int64_t i, double *thinnest)
 {
     for (int d = 0; d < 3; d++)
-        w->thin[3 * w->n_thin + d] =
-            w->start[3 * i + d] + w->depth[i] / 2 * w->inward[3 * i + d];
+        w->thin[3 * w->n_thin + d] = w->start[3 * i + d] + w->depth[i] / 2 * w->inward[3 * i + d];
     w->n_thin++;
     *thinnest = fmin(*thinnest, w->depth[i]);
 }
@@ -81,10 +82,10 @@ static void sort_out(walks *w, const grv_flow_mesh *mesh, double *thinnest)
         const double depth = w->depth[i], distance = w->distance[i];
         if (!(distance < 0)) {
             if (has_crossed(w, mesh, i)) note_thin(w, i, thinnest);
-        } else if (depth < GRV_FLOW_THIN_CELLS) {
+        } else if (depth < deep_enough) {
             memmove(&w->start[3 * n], &w->start[3 * i], 3 * sizeof *w->start);
             memmove(&w->inward[3 * n], &w->inward[3 * i], 3 * sizeof *w->inward);
-            w->depth[n++] = fmin(GRV_FLOW_THIN_CELLS, depth + fmax(shortest_step, -distance));
+            w->depth[n++] = fmin(deep_enough, depth + fmax(shortest_step, -distance));
         }
     }
     w->n = n;
@@ -92,9 +93,8 @@ static void sort_out(walks *w, const grv_flow_mesh *mesh, double *thinnest)
 
 static grv_status walk(walks *w, const grv_flow_mesh *mesh, int n_threads, double *thinnest)
 {
-    const grv_surface_query query = {.max_distance = (double)INFINITY,
-                                     .band = (double)INFINITY,
-                                     .n_threads = n_threads};
+    const grv_surface_query query = {
+        .max_distance = (double)INFINITY, .band = (double)INFINITY, .n_threads = n_threads};
     const grv_surface_result_f64 result = {.distance = w->distance, .triangle = w->triangle};
     while (w->n > 0) {
         for (int64_t i = 0; i < 3 * w->n; i++)
@@ -147,8 +147,7 @@ static grv_status count_pieces(const walks *w, const grv_flow_mesh *mesh, int64_
     GRV_TRY_GOTO(GRVI_ALLOC(&m.pile, w->n_thin));
     for (int64_t i = 0; i < w->n_thin; i++) {
         int64_t at = 0;
-        for (int d = 0; d < 3; d++)
-            at = at * m.n[d] + (int64_t)(w->thin[3 * i + d] - m.origin[d]);
+        for (int d = 0; d < 3; d++) at = at * m.n[d] + (int64_t)(w->thin[3 * i + d] - m.origin[d]);
         m.is_thin[at] = 1;
     }
     for (int64_t i = 0; i < n_cells; i++) {

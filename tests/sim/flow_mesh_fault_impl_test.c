@@ -38,8 +38,8 @@ static grv_status make_all(const char *path)
     if (status == GRV_OK)
         status = grv_flow_mesh_create(shape, &(grv_flow_pose){4, {0, 0, 30}}, 1, &mesh);
     assert_true((mesh != NULL) == (status == GRV_OK));
-    if (status == GRV_OK) status = grv_flow_mesh_thin_get(mesh, 1, &thin);
     if (status == GRV_OK) status = make_flow(mesh);
+    if (status == GRV_OK) status = grv_flow_mesh_thin_get(mesh, 1, &thin);
     grv_flow_mesh_destroy(&mesh);
     grv_flow_shape_destroy(&shape);
     return status;
@@ -52,7 +52,8 @@ static void test_out_of_memory(void **state)
     test_surface box = surface_box(half[0], half[1]);
     grv_triangles *triangles = NULL;
     grv_mesh *mesh = NULL;
-    assert_ok(grv_triangles_create(GRV_STORE_F64, 8, box.vertices, 12, box.triangles, &triangles));
+    /* ten of twelve triangles: holes take a way of their own */
+    assert_ok(grv_triangles_create(GRV_STORE_F64, 8, box.vertices, 10, box.triangles, &triangles));
     assert_ok(grv_triangles_to_mesh(triangles, &mesh));
     assert_ok(grv_mesh_write(mesh, in_folder("box.stl"), NULL));
     grv_mesh_destroy(&mesh);
