@@ -72,6 +72,8 @@ grv_status grvi_flow_set_init(const grv_generate_config *c, grv_log *log, grvi_f
     for (int a = 0; a < 3; a++)
         GRV_CHECK(c->body[0] != '\0' || fabs(c->rotation.at[a]) <= 0, GRV_E_CONFIG,
                   "rotation: a sphere cannot be turned; a body expected");
+    GRV_CHECK(!c->has_exit || c->velocity.at[0] > 0, GRV_E_CONFIG,
+              "exit: a velocity along x above 0 expected, %g found", c->velocity.at[0]);
     if (c->body[0] != '\0') GRV_TRY(grv_flow_shape_read(c->body, &set->shape));
     return draw_places(set, log);
 }

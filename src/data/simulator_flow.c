@@ -54,15 +54,16 @@ static grv_status describe(grvi_campaign *c, grv_dataset_desc *desc)
     return GRV_OK;
 }
 
-/* Of the sizes that occur, the smallest has the thinnest parts. */
+/* Of the sizes that occur, the smallest has the thinnest parts; those that are none fail with their sample. */
 static grv_status inspect(const grvi_campaign *c, grv_log *log)
 {
     double radius = c->config.flow.radius;
     for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
         if (strcmp(grv_sampling_name(c->sampling, p), "radius") != 0) continue;
-        radius = (double)INFINITY;
-        for (int64_t i = 0; i < c->config.samples; i++)
-            radius = fmin(radius, grv_sampling_number(c->sampling, i, p));
+        for (int64_t i = 0; i < c->config.samples; i++) {
+            const double value = grv_sampling_number(c->sampling, i, p);
+            if (value > 0) radius = fmin(radius, value);
+        }
     }
     return grvi_flow_set_inspect(&c->flows, radius, 1, log, c->data);
 }

@@ -48,10 +48,10 @@ static grv_status check_mesh(const grv_flow_params *p)
     for (int d = 0; d < 3; d++) {
         const double low = p->mesh_centre[d] + info.lower[d],
                      high = p->mesh_centre[d] + info.upper[d];
-        GRV_CHECK(
-            high > 0 && low < (double)p->n[d], GRV_E_ARG,
-            "the mesh reaches from %g to %g along %c, which is outside of the domain, 0..%lld", low,
-            high, "xyz"[d], (long long)p -> n[d]);
+        const long long n = p->n[d];
+        GRV_CHECK(high > 0 && low < (double)n, GRV_E_ARG,
+                  "the mesh reaches from %g to %g along %c, outside of the domain, 0..%lld", low,
+                  high, "xyz"[d], n);
     }
     return GRV_OK;
 }

@@ -9,7 +9,7 @@
 #include "sim/flow_mesh_impl.h"
 
 static const double walks_per_area = 4; /* square cells */
-enum { LEAST_WALKS = 1000, MOST_WALKS = 400000 };
+enum { LEAST_WALKS = 1000, MOST_WALKS = 2000000 };
 static const double shortest_step = 0.05; /* cells */
 static const double deep_enough =
     GRV_FLOW_THIN_CELLS - 1e-6;       /* what is just so thick is not thin */
