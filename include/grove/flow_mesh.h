@@ -66,6 +66,7 @@ typedef struct grv_flow_mesh_info {
     double area;          /**< of the surface */
     double
         volume; /**< enclosed, >= 0: what several parts enclose counts several times; of an open surface that of the cones to its centre */
+    uint32_t checksum; /**< CRC-32C of the shape, whatever its pose: tells two shapes apart */
 } grv_flow_mesh_info;
 
 /** Facts about a mesh. */

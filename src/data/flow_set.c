@@ -201,6 +201,26 @@ static void tell_figures(const body_figures *f, const char *name, grv_log *log)
                         f->thin.thinnest);
 }
 
+/* Of a data set that is continued. */
+static grv_status check_same_body(const body_figures *f, const char *name, grv_dataset *data)
+{
+    char *text = NULL;
+    grvi_json *root = NULL;
+    int64_t checksum = 0;
+    GRV_TRY(grv_dataset_get_attribute(data, "body", &text));
+    if (text == NULL) return GRV_OK;
+    grv_status status = grvi_json_parse(text, (int64_t)strlen(text), "attribute 'body'", &root);
+    if (status == GRV_OK && grvi_json_as_i64(grvi_json_get(root, "checksum"), &checksum) &&
+        checksum != f->info.checksum)
+        status = grvi_fail(GRV_E_CONFIG, __FILE__, __LINE__, __func__,
+                           "body %s: the surface that the data set was begun with expected "
+                           "(checksum %lld), another found (%lld)",
+                           name, (long long)checksum, (long long)f->info.checksum);
+    grvi_json_free(root);
+    grv_free(text);
+    return status;
+}
+
 static grv_status keep_figures(const body_figures *f, const char *name, double radius,
                                grv_dataset *data)
 {
@@ -213,7 +233,8 @@ static grv_status keep_figures(const body_figures *f, const char *name, double r
     const struct {
         const char *key;
         int64_t value;
-    } counts[] = {{"triangles", f->info.n_triangles},
+    } counts[] = {{"checksum", f->info.checksum},
+                  {"triangles", f->info.n_triangles},
                   {"open_edges", f->info.n_open_edges},
                   {"thin_parts", f->thin.n_parts}};
     grvi_text text = {0};
@@ -244,6 +265,7 @@ grv_status grvi_flow_set_inspect(const grvi_flow_set *set, double radius, int n_
     const grv_flow_pose pose = pose_of(set->config, radius);
     const char *const name = grvi_base_name(set->config->body);
     GRV_TRY(find_figures(set->shape, &pose, n_threads, &figures));
+    GRV_TRY(check_same_body(&figures, name, data));
     tell_figures(&figures, name, log);
     return keep_figures(&figures, name, radius, data);
 }

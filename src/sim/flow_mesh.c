@@ -46,6 +46,7 @@ static grv_status place(grv_flow_mesh *mesh, const grv_flow_shape *shape, const 
     mesh->outward = shape->outward;
     mesh->info.n_triangles = t->n_triangles;
     mesh->info.n_open_edges = grv_surface_info_get(mesh->surface).n_open_edges;
+    mesh->info.checksum = shape->checksum;
     mesh->info.area = shape->area * h * h;
     mesh->info.volume = shape->volume * h * h * h;
     return GRV_OK;

@@ -11,6 +11,7 @@ struct grv_flow_shape {
     grv_triangles *surface; /* points in double */
     double area, volume;    /* >= 0 */
     double outward;         /* 1 where the triangles' normals point outward, else -1 */
+    uint32_t checksum;      /* of the surface */
 };
 
 /* Points [n][3] of a shape in a pose, in cells (NULL: not wanted), and their box. */

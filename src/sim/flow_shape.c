@@ -4,6 +4,7 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
+#include "kernels/crc32c.h"
 #include "sim/flow_mesh_impl.h"
 
 enum { N_PROBES = 2048 };
@@ -117,6 +118,9 @@ static grv_status fill(grv_flow_shape *shape, const char *name, const grv_triang
               (long long)triangles->n_triangles);
     GRV_TRY(grv_triangles_orient(shape->surface, true, NULL));
     GRV_TRY(normalize(shape, &is_closed));
+    const grv_triangles *const t = shape->surface;
+    shape->checksum = grvi_crc32c(t->points, 3 * t->n_points * (int64_t)sizeof(double)) ^
+                      grvi_crc32c(t->triangles, 3 * t->n_triangles * (int64_t)sizeof *t->triangles);
     return is_closed ? GRV_OK : find_inside(shape);
 }
 

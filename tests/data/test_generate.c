@@ -225,7 +225,7 @@ static void set(grv_generate_config *config, const char *key, const char *value)
     assert_ok(grv_config_set(grv_generate_options(), config, assignment));
 }
 
-/* A turned body from a file; the data set knows it by its name, wherever it lies. */
+/* A turned body from a file: the data set is continued with that surface only, wherever its file lies. */
 static void test_body(void **state)
 {
     static float input[N_INPUT];
@@ -233,16 +233,28 @@ static void test_body(void **state)
     (void)state;
     write_box(in_folder("box.stl"), 1);
     assert_int_equal(mkdir(in_folder("elsewhere"), 0700), 0);
-    write_box(in_folder("elsewhere/box.stl"), 0.2);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
+        _Atomic int n_asked = 0;
         grv_generate_config config = config_of("box");
+        grv_generate_result result;
         set(&config, "body", in_folder(k == 0 ? "box.stl" : "elsewhere/box.stl"));
         set(&config, "rotation", "0,0,90");
         set(&config, "exit", "true");
-        assert_int_equal(generate_ok(&config).n_made, k == 0 ? N_FLOWS : 0);
+        if (k > 0) write_box(in_folder("elsewhere/box.stl"), k == 1 ? 0.2 : 1);
+        if (k == 0)
+            assert_fails(grv_generate(&config, NULL, stop_soon, &n_asked, &result),
+                         GRV_E_INTERRUPTED, "");
+        if (k == 1)
+            assert_fails(grv_generate(&config, NULL, NULL, NULL, &result), GRV_E_CONFIG,
+                         "body box.stl: the surface that the data set was begun with expected");
+        if (k < 2)
+            free_config(&config);
+        else
+            assert_int_equal(generate_ok(&config).n_done, N_FLOWS);
     }
+    write_box(in_folder("elsewhere/box.stl"), 0.2);
     expect_attribute("box",
-                     "\"file\":\"box.stl\",\"triangles\":12,\"open_edges\":0,\"thin_parts\":0");
+                     "\"triangles\":12,\"open_edges\":0,\"thin_parts\":0");
     /* the longer side is along y now */
     int64_t low[3] = {99, 99, 99}, high[3] = {0, 0, 0};
     assert_ok(grv_dataset_open(in_folder("box"), NULL, &data));
