@@ -132,20 +132,15 @@ static grv_status copy_config(const grv_campaign_config *from, grv_campaign_conf
 
 /* ---- the data set ---- */
 
-static char *base_of(char *path)
-{
-    char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* What must be equal for a rerun to go on: not where things lie. */
 static grv_status identity(const grvi_campaign *c, char **json)
 {
     char empty[] = "";
     grv_campaign_config shown = c->config;
     shown.output = empty;
-    shown.simulator.at[0] = base_of(shown.simulator.at[0]);
-    for (int i = 0; i < shown.files.n; i++) shown.files.at[i] = base_of(shown.files.at[i]);
+    shown.simulator.at[0] = grvi_base_name(shown.simulator.at[0]);
+    shown.flow.body = grvi_base_name(shown.flow.body);
+    for (int i = 0; i < shown.files.n; i++) shown.files.at[i] = grvi_base_name(shown.files.at[i]);
     return grv_config_to_json(&table, &shown, json);
 }
 
