@@ -219,12 +219,7 @@ static grv_status write_table(sample_job *job, grvc_output *output)
     t.output = output;
     t.mesh = mesh;
     GRV_TRY_GOTO(grvc_table_run(&t, compute, job, job->session, "points"));
-    if (output->is_file) {
-        const grv_mesh_write_params params = {.n_threads = job->n_threads};
-        GRV_TRY_GOTO(grv_mesh_write(mesh, output->place, &params));
-    } else {
-        GRV_TRY_GOTO(grvc_output_publish(output));
-    }
+    GRV_TRY_GOTO(grvc_output_finish(output, mesh, job->n_threads));
 done:
     grvc_table_fini(&t);
     grv_mesh_destroy(&mesh);

@@ -372,15 +372,15 @@ done:
     return status;
 }
 
-/* The mesh whose point data a table in memory becomes. */
+/* The mesh whose point data a table in memory becomes. Its points are those of the job. */
 static grv_status make_mesh(sdf_job *job, grv_mesh **mesh)
 {
     if (job->points.data != NULL) {
-        void *copy = NULL;
-        const int64_t n_bytes = 3 * job->points.n * grv_store_type_bytes(job->type);
-        GRV_TRY(grvi_alloc(n_bytes, 1, &copy));
-        memcpy(copy, job->points.data, (size_t)n_bytes);
-        return grvc_cloud_create(job->type, job->points.n, copy, mesh);
+        void *const points = job->points.data;
+        job->points.data = NULL; /* taken in any case */
+        GRV_TRY(grvc_cloud_create(job->type, job->points.n, points, mesh));
+        job->points.data = points;
+        return GRV_OK;
     }
     GRV_TRY(grv_mesh_create(GRV_MESH_IMAGE, mesh));
     for (int k = 0; k < 3; k++) {
@@ -420,14 +420,10 @@ static grv_status write_table(sdf_job *job, grvc_output *output, int n_threads)
     t.output = output;
     t.mesh = mesh;
     GRV_TRY_GOTO(grvc_table_run(&t, compute, job, job->session, "points"));
-    if (output->is_file) {
-        const grv_mesh_write_params params = {.n_threads = n_threads};
-        GRV_TRY_GOTO(grv_mesh_write(mesh, output->place, &params));
-    } else {
-        GRV_TRY_GOTO(grvc_output_publish(output));
-    }
+    GRV_TRY_GOTO(grvc_output_finish(output, mesh, n_threads));
 done:
     grvc_table_fini(&t);
+    if (mesh != NULL && job->points.data != NULL) mesh->points.data = NULL; /* the job's */
     grv_mesh_destroy(&mesh);
     grvi_text_fini(&attributes);
     return status;

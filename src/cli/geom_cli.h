@@ -127,6 +127,9 @@ grv_status grvc_output_check(const char *word, const char *endings, bool overwri
 grv_status grvc_output_open(grvc_output *output, int n_threads) GRV_MUST_CHECK;
 /* The group becomes visible; its arrays must have been closed. */
 grv_status grvc_output_publish(grvc_output *output) GRV_MUST_CHECK;
+/* The same, or the mesh is written if it is to be a file. */
+grv_status grvc_output_finish(grvc_output *output, const grv_mesh *mesh,
+                              int n_threads) GRV_MUST_CHECK;
 /* Afterwards, in any case: what was not published is removed. */
 void grvc_output_fini(grvc_output *output);
 /* An array in the group: chunks of chunk_rows rows, whole along the other axes. */

@@ -106,6 +106,13 @@ grv_status grvc_output_publish(grvc_output *output)
     return GRV_OK;
 }
 
+grv_status grvc_output_finish(grvc_output *output, const grv_mesh *mesh, int n_threads)
+{
+    const grv_mesh_write_params params = {.n_threads = n_threads};
+    return output->is_file ? grv_mesh_write(mesh, output->place, &params)
+                           : grvc_output_publish(output);
+}
+
 void grvc_output_fini(grvc_output *output)
 {
     grvc_node_close(&output->node);

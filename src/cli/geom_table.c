@@ -110,19 +110,21 @@ static grv_status write_batch(const grvc_table *table, int64_t first, int64_t co
 }
 
 /* The data of an image: x becomes the fastest axis. One array at a time is held twice. */
-static grv_status turn_column(const grvc_table *table, const grvc_column *c)
+static grv_status turn_column(const grvc_table *table, int column)
 {
     const int64_t nx = table->shape[0], ny = table->shape[1], nz = table->shape[2];
-    const size_t n_bytes = (size_t)(c->step_bytes / (ny * nz));
+    const size_t n_bytes = (size_t)(table->columns[column].step_bytes / (ny * nz));
+    grv_mesh_array *const array = &table->mesh->point_data.items[column];
+    const uint8_t *const rows = array->data;
     uint8_t *turned = NULL;
-    GRV_TRY(grvi_alloc(nx, (size_t)c->step_bytes, (void **)&turned));
+    GRV_TRY(grvi_alloc(array->n_bytes, 1, (void **)&turned));
     for (int64_t k = 0; k < nz; k++)
         for (int64_t j = 0; j < ny; j++)
             for (int64_t i = 0; i < nx; i++)
                 memcpy(turned + (size_t)((k * ny + j) * nx + i) * n_bytes,
-                       c->buffer + (size_t)((i * ny + j) * nz + k) * n_bytes, n_bytes);
-    memcpy(c->buffer, turned, (size_t)(nx * c->step_bytes));
-    grv_free(turned);
+                       rows + (size_t)((i * ny + j) * nz + k) * n_bytes, n_bytes);
+    grv_free(array->data);
+    array->data = turned;
     return GRV_OK;
 }
 
@@ -151,8 +153,7 @@ grv_status grvc_table_run(grvc_table *table, grvc_table_body *body, void *argume
     (void)grvc_tool_end(&tool);
     GRV_TRY(status);
     for (int i = 0; i < table->n_columns; i++) {
-        if (table->mesh != NULL && table->rank == 3)
-            GRV_TRY(turn_column(table, &table->columns[i]));
+        if (table->mesh != NULL && table->rank == 3) GRV_TRY(turn_column(table, i));
         grv_array_close(&table->columns[i].array);
     }
     return GRV_OK;
