@@ -58,12 +58,6 @@ void grv_batch_value_fini(grv_batch_value *value)
     *value = (grv_batch_value){.kind = GRV_BATCH_NONE};
 }
 
-static const char *base_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static grv_status pack_tensor(const grv_batch_value *value, grvi_wire_value *wire)
 {
     int64_t n = grv_store_type_bytes(value->type);
@@ -98,7 +92,7 @@ grv_status grvi_value_pack(grvi_kv *kv, const grv_batch_value *value, bool alway
     case GRV_BATCH_TENSOR: GRV_TRY(pack_tensor(value, wire)); break;
     case GRV_BATCH_FILE:
         GRV_CHECK(value->text != NULL, GRV_E_ARG, "a file value without path");
-        wire->text = base_name(value->text);
+        wire->text = grvi_fs_base_name(value->text);
         if (value->data != NULL) {
             wire->data = value->data;
             wire->n_bytes = value->n_bytes;

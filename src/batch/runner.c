@@ -249,8 +249,16 @@ static void fail_task(grv_task *task, const char *message) { fail((running *)tas
 static int64_t number(grv_task *task) { return ((running *)task)->task; }
 static int attempt(grv_task *task) { return (int)((running *)task)->n_before + 1; }
 
-static const grv_task_calls calls = {1,          n_arguments, get_i64,       get_f64,     get_string,    get_file,  get_tensor, return_i64,
-                                     return_f64, return_string, return_file, return_tensor, fail_task, number,    attempt};
+static int find(grv_task *task, const char *name)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "argument '%.100s' is asked for, arguments have names in a campaign only: give its number", name != NULL ? name : "");
+    fail((running *)task, text);
+    return -1;
+}
+
+static const grv_task_calls calls = {2,          n_arguments, get_i64,       get_f64,     get_string,    get_file,  get_tensor, return_i64,
+                                     return_f64, return_string, return_file, return_tensor, fail_task, number,    attempt, find};
 
 /* ---- one task ---- */
 

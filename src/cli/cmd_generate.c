@@ -39,10 +39,10 @@ static const grv_option own_options[] = {
      .type = GRV_OPTION_STRING,
      .offset = AT(folder),
      .fallback = "",
-     .help = "where the program of that one runs; empty: sample-NUMBER"},
+     .help = "where that one runs; empty: sample-NUMBER"},
     GRVC_POOL_OPTIONS(AT_POOL, "local", "local or slurm"),
 };
-enum { N_OWN = sizeof own_options / sizeof *own_options, MOST_OPTIONS = 64 };
+enum { N_OWN = sizeof own_options / sizeof *own_options, MOST_OPTIONS = 96 };
 
 static bool stop(void *argument)
 {
@@ -108,6 +108,10 @@ static grv_status print_json(const generate_config *c, const grv_campaign_result
 static grv_status run_all(const grvc_session *session, const generate_config *c)
 {
     grv_campaign_result r;
+    GRV_CHECK(session->n_words == 0, GRV_E_ARG,
+              "no further words expected, '%.80s' found: a file with keys is given by --config, "
+              "words that start a program only go with sample=NUMBER",
+              session->words[0]);
     const grv_batch_params pool = grvc_pool_params(&c->pool, session->log);
     grvc_interrupt_install();
     GRV_TRY(grv_campaign_run(&c->campaign, &pool, c->retry_failed, stop, NULL, &r));
@@ -134,6 +138,7 @@ static grv_status run_one(const grvc_session *session, const generate_config *c)
     char name[64];
     (void)snprintf(name, sizeof name, "sample-%lld", (long long)c->sample);
     GRV_TRY(grv_campaign_sample(&c->campaign, c->sample, c->folder[0] != '\0' ? c->folder : name,
+                                (const char *const *)session->words, session->n_words,
                                 session->log));
     (void)printf("%s: sample %lld done\n", c->campaign.output, (long long)c->sample);
     return GRV_OK;
@@ -155,7 +160,15 @@ int grvc_generate(int argc, char **argv)
                  "a data set; each\n"
                  "sample is a task of the batch engine. What is there already is not made again, "
                  "so an interrupted\n"
-                 "call is simply repeated. docs/campaigns.md tells what a program has to do.",
+                 "call is simply repeated. docs/campaigns.md tells what a program or a C function "
+                 "has to do; to begin:\n"
+                 "  grove generate --config heat.yaml output=heat           see examples/heat\n"
+                 "  grove generate --config heat.yaml output=heat sample=9  that one only, here; its "
+                 "folder stays\n"
+                 "  ... sample=9 -- mpirun -n 4                             its program started by "
+                 "these words",
+        .words_usage = "[-- LAUNCHER...]",
+        .max_words = argc,
         .table = &table,
         .params = &config};
     const int code = grvc_begin(&session, argc, argv);

@@ -1,5 +1,5 @@
 /* Driving a campaign: a task of the batch engine for each sample that is to be made. The task is this same command for one sample,
- *     grove generate --config <job>/campaign.yaml sample={0} folder=.
+ *     grove generate --config <job>/campaign.yaml sample={0} folder=. -- {srun}
  * in a process of its own, so that a crash costs that sample. What is done is said by the data set; the job only says what is on its way. */
 #include <stdio.h>
 #include <string.h>
@@ -93,7 +93,8 @@ static grv_status register_program(const campaign_run *r, const grv_batch_params
     char *program = NULL;
     grv_status status = grvi_find_program(pool->worker_program, &program);
     if (status == GRV_OK) status = grvi_campaign_make_absolute("the program grove", &program);
-    const char *const words[] = {program, "generate", "--config", "{1}", "sample={0}", "folder=."};
+    const char *const words[] = {program,      "generate", "--config", "{1}",
+                                 "sample={0}", "folder=.", "--",       "{srun}"};
     if (status == GRV_OK)
         status =
             grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);

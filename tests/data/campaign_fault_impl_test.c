@@ -65,18 +65,18 @@ static void test_sample(void **state)
     set(&config, "target.axes=x");
     set(&config, "target.shape=1");
     const int64_t held = grv_memory_get().bytes, before = grv_memory_get().n_allocations;
-    assert_ok(grv_campaign_sample(&config, 0, folder, NULL));
+    assert_ok(grv_campaign_sample(&config, 0, folder, NULL, 0, NULL));
     const int64_t n = grv_memory_get().n_allocations - before;
     for (int64_t i = 0; i < N_POINTS; i++) {
         assert_ok(grvi_fs_remove_tree(config.output));
         grv_error_clear();
         grvi_alloc_fail_after(i * n / N_POINTS);
-        const grv_status status = grv_campaign_sample(&config, 0, folder, NULL);
+        const grv_status status = grv_campaign_sample(&config, 0, folder, NULL, 0, NULL);
         grvi_alloc_fail_after(-1);
         assert_out_of_memory(status, i * n / N_POINTS);
         assert_int_equal(grv_memory_get().bytes, held);
     }
-    assert_ok(grv_campaign_sample(&config, 0, folder, NULL));
+    assert_ok(grv_campaign_sample(&config, 0, folder, NULL, 0, NULL));
     grv_config_fini(grv_campaign_options(), &config);
     assert_int_equal(grv_memory_get().bytes, bare);
 }

@@ -278,14 +278,15 @@ static void test_one_sample(void **state)
     (void)state;
     grv_campaign_config config = config_of("one");
     (void)snprintf(path, sizeof path, "%s", in_folder("one.here"));
-    assert_ok(grv_campaign_sample(&config, 3, path, NULL));
+    assert_ok(grv_campaign_sample(&config, 3, path, NULL, 0, NULL));
     assert_int_equal(n_ran("one"), 1);
     assert_int_equal(access(in_folder("one.here/input.raw"), F_OK), 0);
-    assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, path, NULL), GRV_E_CONFIG);
-    assert_int_equal(grv_campaign_sample(&config, 4, path, NULL),
+    assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, path, NULL, 0, NULL), GRV_E_CONFIG);
+    assert_int_equal(grv_campaign_sample(&config, 4, path, NULL, 0, NULL),
                      GRV_E_IO); /* the folder is not empty */
     control("one", 4, "exit 7\n");
-    assert_int_equal(grv_campaign_sample(&config, 4, in_folder("one.four"), NULL), GRV_E_NUMERIC);
+    assert_int_equal(grv_campaign_sample(&config, 4, in_folder("one.four"), NULL, 0, NULL),
+                     GRV_E_NUMERIC);
     control("one", 4, NULL);
     assert_int_equal(run_ok(&config, false).n_made, N_SAMPLES - 1);
     check_samples(&config, 1);
