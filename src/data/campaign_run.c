@@ -12,6 +12,9 @@
 #include "data/campaign_impl.h"
 #include "grove/core.h"
 
+/* what the worker puts the words of srun in place of, if there are nodes for a task */
+static const char *const srun = "{srun}";
+
 typedef struct campaign_run {
     grvi_campaign campaign;
     grv_batch *batch;
@@ -94,7 +97,7 @@ static grv_status register_program(const campaign_run *r, const grv_batch_params
     grv_status status = grvi_find_program(pool->worker_program, &program);
     if (status == GRV_OK) status = grvi_campaign_make_absolute("the program grove", &program);
     const char *const words[] = {program,      "generate", "--config", "{1}",
-                                 "sample={0}", "folder=.", "--",       "{srun}"};
+                                 "sample={0}", "folder=.", "--",       srun};
     if (status == GRV_OK)
         status =
             grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);
@@ -282,7 +285,11 @@ grv_status grv_campaign_run(const grv_campaign_config *config, const grv_batch_p
     const double begin_s = grv_clock_seconds();
     const grv_batch_params defaults = grv_batch_params_default();
     if (pool == NULL) pool = &defaults;
-    campaign_run r = {.log = pool->log, .retry_failed = retry_failed};
+    campaign_run r = {
+        .campaign = {.launcher = &srun,
+                     .n_launcher = pool->nodes_per_task > 0 || pool->ranks_per_task > 0},
+        .log = pool->log,
+        .retry_failed = retry_failed};
     *result = (grv_campaign_result){0};
     const grv_status status = run_campaign(&r, config, pool, stop, stop_argument, result);
     result->seconds = grv_clock_seconds() - begin_s;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,7 @@ static const grv_task_calls calls = {
 static void call(running *r, const char *folder)
 {
     const int nothing = open("/dev/null", O_RDONLY);
+    for (int i = 1; i < NSIG; i++) (void)signal(i, SIG_DFL); /* as in a program of its own */
     /* results of grove go to stdout, what this prints does not */
     if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(2, 1) < 0 || chdir(folder) != 0) {
         (void)fprintf(stderr, "%s: %s\n", folder, strerror(errno));

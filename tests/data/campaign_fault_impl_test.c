@@ -46,24 +46,27 @@ static void set(grv_campaign_config *config, const char *assignment)
     assert_ok(grv_config_set(grv_campaign_options(), config, assignment));
 }
 
-static void test_sample(void **state)
+/* One sample of a simulator, with memory that ends at N_POINTS allocations of those that it makes. */
+static void check_sample(const char *name, const char *const *settings, int n_settings)
 {
     char assignment[600], folder[600];
-    (void)state;
     grv_campaign_config config = {0};
     grv_error_clear();
     const int64_t bare = grv_memory_get().bytes;
     assert_ok(grv_config_defaults(grv_campaign_options(), &config));
-    (void)snprintf(assignment, sizeof assignment, "output=%s", in_folder("data"));
-    (void)snprintf(folder, sizeof folder, "%s", in_folder("work"));
+    (void)snprintf(assignment, sizeof assignment, "output=%s", in_folder(name));
+    (void)snprintf(folder, sizeof folder, "%s.work", in_folder(name));
     set(&config, assignment);
-    set(&config, "simulator=[sh, -c, 'printf 1234 > input.raw; printf 1234 > target.raw', '{u}']");
+    for (int i = 0; i < n_settings; i++) set(&config, settings[i]);
     set(&config, "parameters=u uniform 0 1");
     set(&config, "samples=2");
     set(&config, "input.axes=x");
     set(&config, "input.shape=1");
     set(&config, "target.axes=x");
     set(&config, "target.shape=1");
+    assert_ok(
+        grv_campaign_sample(&config, 0, folder, NULL, 0, NULL)); /* a function is compiled now */
+    assert_ok(grvi_fs_remove_tree(config.output));
     const int64_t held = grv_memory_get().bytes, before = grv_memory_get().n_allocations;
     assert_ok(grv_campaign_sample(&config, 0, folder, NULL, 0, NULL));
     const int64_t n = grv_memory_get().n_allocations - before;
@@ -81,9 +84,37 @@ static void test_sample(void **state)
     assert_int_equal(grv_memory_get().bytes, bare);
 }
 
+static void test_program(void **state)
+{
+    static const char *const settings[] = {
+        "simulator=[sh, -c, 'printf 1234 > input.raw; printf 1234 > target.raw', '{u}']"};
+    (void)state;
+    check_sample("program", settings, 1);
+}
+
+static void test_function(void **state)
+{
+    static const char source[] = "#include <grove/task.h>\n"
+                                 "GRV_TASK(one)\n"
+                                 "{\n"
+                                 "    const int64_t shape[] = {1};\n"
+                                 "    const double x = grv_task_f64(task, 0);\n"
+                                 "    grv_task_return_tensor(task, GRV_TASK_F64, 1, shape, &x);\n"
+                                 "    grv_task_return_tensor(task, GRV_TASK_F64, 1, shape, &x);\n"
+                                 "}\n";
+    char simulator[600];
+    (void)state;
+    assert_int_equal(setenv("XDG_CACHE_HOME", test_folder, 1), 0);
+    write_file(in_folder("one.c"), source, sizeof source - 1);
+    (void)snprintf(simulator, sizeof simulator, "simulator=%s", in_folder("one.c"));
+    const char *const settings[] = {simulator, "function=one", "flags=-O1"};
+    check_sample("function", settings, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sampling),
-                                       cmocka_unit_test(test_sample)};
+                                       cmocka_unit_test(test_program),
+                                       cmocka_unit_test(test_function)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,8 +1,8 @@
-/* Heat spreads from a warm spot in a cold plate: a simulator as a C function, as an example for `grove generate`. The plate is that of examples/heat. */
+/* Heat spreads from a warm spot in a cold plate: the simulator of heat.py as a C function for `grove generate`. */
 #include <grove/task.h>
 #include <math.h>
 
-enum { N = 64, STEPS = 800 };
+enum { N = 16, STEPS = 50 };
 
 static int inside(int i)
 {
@@ -10,7 +10,7 @@ static int inside(int i)
 }
 
 /* One step of the five-point stencil; no heat leaves the plate. */
-static void step(const float u[N][N], float next[N][N], float diffusivity)
+static void step(const double u[N][N], double next[N][N], double diffusivity)
 {
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
@@ -18,12 +18,12 @@ static void step(const float u[N][N], float next[N][N], float diffusivity)
                                                   u[i][inside(j + 1)] - 4 * u[i][j]);
 }
 
-/* Arguments are the parameters of heat.yaml; results its input, then its target. */
+/* Arguments are the campaign's parameters, results its input and then its target. */
 GRV_TASK(heat)
 {
-    static float u[2][N][N];
+    double u[2][N][N];
     const int64_t shape[] = {N, N};
-    const double x = grv_task_f64(task, 0), y = grv_task_f64(task, 1); /* in the order of the file, */
+    const double x = grv_task_f64(task, 0), y = grv_task_f64(task, 1);                /* in their order, */
     const double diffusivity = grv_task_f64(task, grv_task_find(task, "diffusivity")); /* or by name */
     if (diffusivity > 0.25) {
         grv_task_fail(task, "the diffusivity is too large for this step");
@@ -31,8 +31,8 @@ GRV_TASK(heat)
     }
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
-            u[0][i][j] = (float)exp(-(pow((double)i / N - x, 2) + pow((double)j / N - y, 2)) / 0.01);
-    grv_task_return_tensor(task, GRV_TASK_F32, 2, shape, u[0]);
-    for (int s = 0; s < STEPS; s++) step(u[s % 2], u[(s + 1) % 2], (float)diffusivity);
-    grv_task_return_tensor(task, GRV_TASK_F32, 2, shape, u[STEPS % 2]);
+            u[0][i][j] = exp(-(pow((double)i / N - x, 2) + pow((double)j / N - y, 2)) / 0.01);
+    grv_task_return_tensor(task, GRV_TASK_F64, 2, shape, u[0]);
+    for (int s = 0; s < STEPS; s++) step(u[s % 2], u[(s + 1) % 2], diffusivity);
+    grv_task_return_tensor(task, GRV_TASK_F64, 2, shape, u[STEPS % 2]);
 }
