@@ -1,5 +1,6 @@
 /* What a campaign is: its keys, its parameters, its data set, one sample of it. campaign_run.c makes all of them. */
 #define _XOPEN_SOURCE 700 /* realpath */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -315,6 +316,19 @@ done:
     return status;
 }
 
+static grv_status make_empty(const char *folder)
+{
+    int n = 0;
+    GRV_TRY(grvi_fs_make_directory(folder));
+    DIR *const directory = opendir(folder);
+    while (directory != NULL && readdir(directory) != NULL) n++;
+    if (directory != NULL) (void)closedir(directory);
+    GRV_CHECK(n <= 2, GRV_E_EXISTS,
+              "%s is not empty: what an earlier try left? Delete it, or take another folder",
+              folder);
+    return GRV_OK;
+}
+
 grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample,
                                const char *folder, const char *const *launcher, int n_launcher,
                                grv_log *log)
@@ -325,7 +339,7 @@ grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample
     GRV_CHECK_GOTO(sample >= 0 && sample < c.config.samples, GRV_E_CONFIG,
                    "sample: 0 to %lld expected, %lld found", (long long)c.config.samples - 1,
                    (long long)sample);
-    if (c.simulator != &grvi_simulator_flow) GRV_TRY_GOTO(grvi_fs_make_directory(folder));
+    if (c.simulator != &grvi_simulator_flow) GRV_TRY_GOTO(make_empty(folder));
     GRV_TRY_GOTO(make_sample(&c, sample, folder));
 done:
     grvi_campaign_close(&c);

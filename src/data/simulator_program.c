@@ -139,13 +139,22 @@ static grv_status check(grvi_campaign *c, grv_log *log)
     GRV_CHECK(dot == NULL || (strcmp(dot, ".c") != 0 && strcmp(dot, ".so") != 0), GRV_E_CONFIG,
               "function: the name of the GRV_TASK in %s that makes a sample expected, none given",
               program);
-    if (strchr(program, '/') != NULL)
+    GRV_CHECK(config->simulator.n > 1 || strchr(program, ' ') == NULL || is_regular(program),
+              GRV_E_CONFIG,
+              "simulator: each word by itself expected ([python3, solver.py, \"{x}\"]), '%s' found",
+              program);
+    if (strchr(program, '/') != NULL) {
         GRV_TRY(grvi_campaign_make_absolute("simulator", &config->simulator.at[0]));
-    else
+        GRV_CHECK(access(config->simulator.at[0], X_OK) == 0, GRV_E_CONFIG,
+                  "simulator: %s cannot be run: chmod +x it, or name what runs it first (such as "
+                  "[python3, solver.py])",
+                  config->simulator.at[0]);
+    } else {
         GRV_CHECK(is_on_path(program), GRV_E_CONFIG,
                   "simulator: 'flow', a program on PATH or its path with a '/', or C sources and "
                   "their function expected, '%s' found",
                   program);
+    }
     for (int i = 1; i < config->simulator.n; i++) GRV_TRY(check_word(c, i));
     for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
         char name[GRV_SAMPLING_TEXT_BYTES + 2];

@@ -441,8 +441,21 @@ def campaign(root):
     expect_all_gone(root / "flows-slurm.job")
 
 
+def campaign_over_nodes(root):
+    """A simulator of two ranks on each of two nodes: each sample is made by one call of it, and holds what all ranks say."""
+    solver = 'printf %s%s "$SLURM_PROCID" "$SLURMD_NODENAME$1" | tee part.$SLURM_PROCID >/dev/null; [ "$SLURM_PROCID" = 0 ] || exit 0\n' \
+             'until [ -s part.0 ] && [ -s part.1 ] && [ -s part.2 ] && [ -s part.3 ]; do sleep 0.02; done; cat part.? >input.raw; cp input.raw target.raw'
+    output_of(GROVE, "generate", "simulator=" + json.dumps(["sh", "-c", solver, "solver", "{sample}"]), f"output={root}/ranked", "samples=2", "input.axes=x",
+              "input.shape=4", "target.axes=x", "target.shape=4", "executor=slurm", "nodes_per_task=2", "ranks_per_task=4", "max_allocations=1",
+              "poll_interval=0.5", "submit_interval=0.1")
+    for sample in (0, 1):
+        said = json.loads(output_of(GROVE, "store", "cat", f"{root}/ranked/input", "--json"))["values"][sample]
+        expect(struct.pack("<4f", *(value for point in said for value in point)) == f"0n1{sample}1n1{sample}2n2{sample}3n2{sample}".encode(), said)
+    expect_all_gone(root / "ranked.job")
+
+
 SCENARIOS = [map_over_nodes, srun_over_nodes, ranks, killed_worker, garbage, cancelled_allocations, preempted, killed_driver, refused, deaf_scheduler, held, faults, drained, thousand,
-             left_early, campaign]
+             left_early, campaign, campaign_over_nodes]
 
 
 def main():

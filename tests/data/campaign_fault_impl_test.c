@@ -46,6 +46,12 @@ static void set(grv_campaign_config *config, const char *assignment)
     assert_ok(grv_config_set(grv_campaign_options(), config, assignment));
 }
 
+static void remove_made(const grv_campaign_config *config, const char *folder)
+{
+    assert_ok(grvi_fs_remove_tree(config->output));
+    assert_ok(grvi_fs_remove_tree(folder));
+}
+
 /* One sample of a simulator, with memory that ends at N_POINTS allocations of those that it makes. */
 static void check_sample(const char *name, const char *const *settings, int n_settings)
 {
@@ -66,12 +72,12 @@ static void check_sample(const char *name, const char *const *settings, int n_se
     set(&config, "target.shape=1");
     assert_ok(
         grv_campaign_sample(&config, 0, folder, NULL, 0, NULL)); /* a function is compiled now */
-    assert_ok(grvi_fs_remove_tree(config.output));
+    remove_made(&config, folder);
     const int64_t held = grv_memory_get().bytes, before = grv_memory_get().n_allocations;
     assert_ok(grv_campaign_sample(&config, 0, folder, NULL, 0, NULL));
     const int64_t n = grv_memory_get().n_allocations - before;
     for (int64_t i = 0; i < N_POINTS; i++) {
-        assert_ok(grvi_fs_remove_tree(config.output));
+        remove_made(&config, folder);
         grv_error_clear();
         grvi_alloc_fail_after(i * n / N_POINTS);
         const grv_status status = grv_campaign_sample(&config, 0, folder, NULL, 0, NULL);
@@ -79,6 +85,7 @@ static void check_sample(const char *name, const char *const *settings, int n_se
         assert_out_of_memory(status, i * n / N_POINTS);
         assert_int_equal(grv_memory_get().bytes, held);
     }
+    remove_made(&config, folder);
     assert_ok(grv_campaign_sample(&config, 0, folder, NULL, 0, NULL));
     grv_config_fini(grv_campaign_options(), &config);
     assert_int_equal(grv_memory_get().bytes, bare);

@@ -282,8 +282,8 @@ static void test_one_sample(void **state)
     assert_int_equal(n_ran("one"), 1);
     assert_int_equal(access(in_folder("one.here/input.raw"), F_OK), 0);
     assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, path, NULL, 0, NULL), GRV_E_CONFIG);
-    assert_int_equal(grv_campaign_sample(&config, 4, path, NULL, 0, NULL),
-                     GRV_E_IO); /* the folder is not empty */
+    assert_fails(grv_campaign_sample(&config, 4, path, NULL, 0, NULL), GRV_E_EXISTS,
+                 "one.here is not empty");
     control("one", 4, "exit 7\n");
     assert_int_equal(grv_campaign_sample(&config, 4, in_folder("one.four"), NULL, 0, NULL),
                      GRV_E_NUMERIC);
@@ -479,6 +479,10 @@ static void test_mistakes(void **state)
         {"parameters", "seed uniform 0 1",
          "parameter 'seed': each sample has a random number of its own already"},
         {"simulator", "[./no/such/program]", "simulator: ./no/such/program: No such file"},
+        {"simulator", "[/etc/passwd]", "simulator: /etc/passwd cannot be run: chmod +x it"},
+        {"simulator", "['sh make.sh {x}']",
+         "simulator: each word by itself expected ([python3, solver.py, \"{x}\"]), 'sh make.sh "
+         "{x}' found"},
         {"simulator", "flow", "files, input and target are for a program"},
         {"simulator", "[flow, fast]", "flow takes no further words, 'fast' found"},
         {"files", "no/such/file", "files: no/such/file: No such file"},
