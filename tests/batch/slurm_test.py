@@ -1,6 +1,6 @@
 """The batch engine on a real Slurm: two nodes of two cores each, all daemons on this machine, in a folder of their own that goes in the end.
 
-usage: slurm_test.py, in an environment with GROVE_PROGRAM. Exit status 77: Slurm or munge is not installed, or this is not root.
+usage: slurm_test.py [SCENARIO...], or -- COMMAND... to run that under this Slurm; in an environment with GROVE_PROGRAM. Exit status 77: Slurm or munge is not installed, or this is not root.
 """
 
 import contextlib
@@ -464,6 +464,10 @@ def main():
         print(f"skipped: {', '.join(missing) + ' not found' if missing else 'only root can start Slurm for itself'}")
         sys.exit(SKIPPED)
     signal.signal(signal.SIGTERM, lambda *_: fail("stopped"))
+    if sys.argv[1:2] == ["--"]:
+        with slurm():
+            done = subprocess.run(sys.argv[2:], check=False)
+        sys.exit(done.returncode)
     wanted = [scenario for scenario in SCENARIOS if len(sys.argv) < 2 or scenario.__name__ in sys.argv[1:]]
     with slurm() as root:
         for scenario in wanted:
