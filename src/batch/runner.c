@@ -53,7 +53,7 @@ typedef struct task_runner {
     grvi_record_reader inbox;
     int n_functions;
     loaded_function *functions;
-    bool ran_any;
+    bool ran_any, ran_alone; /* alone: a task that has crashed before; nothing else runs in this process */
     double last_s;           /* seconds of the last task */
     int64_t recall_end;      /* tasks before this byte of the inbox are given back */
     running now; /* buffers are kept from task to task */
@@ -312,6 +312,7 @@ static grv_status run_task(task_runner *runner, grvi_fields *fields, int64_t off
         return GRV_OK;
     }
     runner->ran_any = true;
+    runner->ran_alone = alone;
     grvi_outcome_record record = {.task = r->task, .attempt = r->attempt, .worker = runner->worker->number, .reason = "", .start = grvi_unix_time(),
                                   .log_begin = lseek(runner->worker->output, 0, SEEK_END)};
     atomic_store(&page->inbox_offset, runner->inbox.offset);
@@ -426,7 +427,7 @@ static grv_status run_inbox(task_runner *runner, grvi_watch *watch, int *code)
         if (kind == GRVI_R_FUNCTION) GRV_TRY(learn_function(runner, &fields));
         else if (kind == GRVI_R_TASK && offset >= begin && (offset < runner->recall_end || has_to_go(runner->worker))) GRV_TRY(give_back_task(runner, &fields));
         else if (kind == GRVI_R_TASK && offset >= begin) GRV_TRY(run_task(runner, &fields, offset, &wants_fresh));
-        if (wants_fresh) {
+        if (wants_fresh || runner->ran_alone) {
             *code = GRVI_EXIT_FRESH;
             return GRV_OK;
         }

@@ -128,11 +128,12 @@ static grv_status drive(const grvc_session *session, grv_batch *batch, const cha
     allow_many_files();
     grvc_interrupt_install();
     grv_progress_begin(&progress, session->log, "batch", "tasks", counts.n_tasks);
+    grv_progress_skip(&progress, counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED]);
     while (status == GRV_AGAIN && !grvc_interrupted()) {
         status = grv_batch_wait(batch, 0.2);
-        counts = grv_batch_counts_get(batch);
-        grv_progress_update(&progress, counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED]);
+        grv_batch_show(batch, &progress);
     }
+    counts = grv_batch_counts_get(batch);
     grv_progress_end(&progress);
     GRV_CHECK(status != GRV_AGAIN, GRV_E_INTERRUPTED, "`grove batch resume %s` goes on", folder);
     GRV_TRY(status);
@@ -267,12 +268,12 @@ static bool parse_numbers(char **words, int n, long *numbers)
 int grvc_batch_worker(int argc, char **argv)
 {
     long numbers[2] = {0, 0};
-    if (argc < 3 || argc > 4 || !parse_numbers(argv + 2, argc - 2, numbers) || numbers[0] > INT_MAX) {
-        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END] (the engine starts workers itself)\n");
+    if (argc < 3 || argc > 5 || !parse_numbers(argv + 2, argc > 3 ? 2 : 1, numbers) || numbers[0] > INT_MAX) {
+        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END [BEFORE]] (the engine starts workers itself)\n");
         return GRVC_EXIT_USAGE;
     }
     (void)signal(SIGINT, SIG_IGN);
-    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1]) == GRV_OK) return GRVC_EXIT_OK;
+    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1], argc == 5 ? argv[4] : NULL) == GRV_OK) return GRVC_EXIT_OK;
     grvc_print_error("grove batch worker", false);
     return GRVC_EXIT_FAILED;
 }

@@ -4,11 +4,15 @@ usage: commands_test.py SCENARIO, in the environment of tests/cli (GROVE_TEST_PA
 Everything is made in a folder of its own, which is removed in the end.
 """
 
+import contextlib
 import json
 import os
+import pty
+import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -284,19 +288,26 @@ def no_space():
     expect("4 of 4 flows done" in grove(simulate).stdout, "not completed")
 
 
-def full_disk():
-    """The same on a file system of its own that is full."""
+@contextlib.contextmanager
+def small_disk(size):
+    """The folder disk, a file system of its own."""
     Path("disk").mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", "disk"], capture_output=True, check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", "disk"], capture_output=True, check=False)
     if mounted.returncode != 0:
         print("no right to mount a small file system")
         sys.exit(SKIPPED)
     try:
+        yield
+    finally:
+        subprocess.run(["umount", "disk"], check=True)
+
+
+def full_disk():
+    """The same on a file system of its own that is full."""
+    with small_disk("160k"):
         grove(SIMULATE)
         done = check_no_space("disk/run")
         expect("No space left on device" in done.stderr, done.stderr)
-    finally:
-        subprocess.run(["umount", "disk"], check=True)
 
 
 def learns():
@@ -445,8 +456,69 @@ def campaign_flow():
     expect(json.loads(grove([*SIMULATE, "output=made2", "--json"]).stdout)["made"] == 0, "made again")
 
 
+BATCH_TASKS = str(Path(__file__).resolve().parents[1] / "batch" / "tasks.c")
+
+
+def on_terminal(arguments):
+    """What a command writes to a terminal of 80 columns as its stderr, and its exit code."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command(arguments), stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    text = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(ours, 4096):
+            text += part
+    os.close(ours)
+    return text.decode(), process.wait(60)
+
+
+def batch():
+    """The progress of a job shows what `status` counts; `stats` and `explain` name the node."""
+    Path("table.csv").write_text("line\n" + "exit 3\n" + "sleep 0.3\n" * 7)
+    text, code = on_terminal(["batch", "run", "args=table.csv", "job=job", "workers=2", "attempts=1", "price=3600", "idle=1", "--", "sh", "-c", "{0}"])
+    expect(code == 1, text)
+    drawn = [line for line in re.findall(r"\r\x1b\[K([^\r\n]*)", text) if line.startswith("batch [")]
+    shown = re.compile(r"batch \[[#.]+\] ((\d+ (ready|running|done|failed), )+)cost \d+\.\d\d, \d.* left")
+    words = [match.group(1) for match in map(shown.fullmatch, drawn) if match]
+    expect(words and all(sum(map(int, re.findall(r"\d+", counts))) == 8 for counts in words), drawn)
+    expect(any("running" in counts and "done" in counts and "1 failed" in counts for counts in words), drawn)
+    expect(all(len(line) < 80 for line in drawn), drawn)
+    expect(re.search(r"batch: 8 tasks in ", text), text)
+    counts = json.loads(grove(["batch", "status", "job", "--json"]).stdout)
+    expect((counts["tasks"], counts["done"], counts["failed"]) == (8, 7, 1), counts)
+    expect(grove(["batch", "status", "job"]).stdout.startswith("8 tasks: 7 done, 1 failed;"), "status")
+    rows = [line.split(",") for line in grove(["batch", "stats", "job"]).stdout.splitlines()]
+    node = rows[0].index("node")
+    expect(len(rows) == 9 and {row[node] for row in rows[1:]} == {socket.gethostname()}, rows)
+    expect({task["node"] for task in json.loads(grove(["batch", "stats", "job", "--json"]).stdout)} == {socket.gethostname()}, "stats --json")
+    explained = grove(["batch", "explain", "job", "0"]).stdout
+    expect(re.match(rf"task 0 \(sh\): failed, attempt 1 on worker \d+ \({socket.gethostname()}\), ", explained), explained)
+    # resumed: what was there before counts, but not for the time that is left
+    grove(["batch", "retry", "job"])
+    done = grove(["batch", "resume", "job", "attempts=1"], exit_code=1)
+    expect("batch: 1 tasks in " in done.stderr and "\r" not in done.stderr, done.stderr)
+
+
+def batch_full_disk():
+    """The disk of driver and workers is full: what is on it stays, and with room again the same job goes on to its end."""
+    n = 60
+    Path("table.csv").write_text("bytes\n" + "".join(f"{60000 + task}\n" for task in range(n)))
+    with small_disk("1500k"):
+        run = grove(["batch", "run", BATCH_TASKS, "function=text", "flags=-O1", "args=table.csv", "job=disk/job", "workers=2", "attempts=2", "idle=1"],
+                    exit_code=1)
+        expect("No space left on device" in run.stderr, run.stderr)
+        before = json.loads(grove(["batch", "status", "disk/job", "--json"]).stdout)
+        expect(before["tasks"] == n and 0 < before["done"] < n, before)
+        subprocess.run(["mount", "-o", "remount,size=20m", "disk"], check=True)
+        grove(["batch", "retry", "disk/job"])
+        grove(["batch", "resume", "disk/job", "results=results.csv", "attempts=2", "workers=2", "idle=1"])
+        rows = [line.split(",") for line in Path("results.csv").read_text().splitlines()[1:]]
+        expect([len(row[-1]) - 2 for row in rows] == [60000 + task for task in range(n)], "results are not whole")
+        wait_until(lambda: not workers_of("disk/job"), "the end of the workers")
+
+
 SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, store_examples,
-                                     campaign, campaign_function, campaign_killed, campaign_flow)}
+                                     campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_full_disk)}
 
 
 def main():
