@@ -186,12 +186,12 @@ static grv_status drive(campaign_run *r, grv_generate_stop *stop, void *stop_arg
     grv_status status = GRV_AGAIN;
     bool stopped = false;
     grv_progress progress;
-    grv_batch_counts counts = grv_batch_counts_get(r->batch);
-    grv_progress_begin(&progress, r->log, "generate", "samples", counts.n_tasks - r->n_before);
+    grv_progress_begin(&progress, r->log, "generate", "samples",
+                       grv_batch_counts_get(r->batch).n_tasks);
+    grv_progress_skip(&progress, r->n_before);
     while (status == GRV_AGAIN && !stopped) {
         status = grv_batch_wait(r->batch, 0.2);
-        counts = grv_batch_counts_get(r->batch);
-        grv_progress_update(&progress, n_ended(&counts) - r->n_before);
+        grv_batch_show(r->batch, &progress);
         if (status != GRV_AGAIN && status != GRV_OK) break;
         const grv_status taken = take_all_ended(r, status == GRV_OK);
         if (taken != GRV_OK) status = taken;
