@@ -135,7 +135,7 @@ typedef struct grvi_batch_worker {
     double mean_s;            /* of its tasks, running mean; 0: unknown */
     int64_t inbox_bytes;      /* written by this driver and those before */
     double damaged_s;         /* clock since when what stands next in the outbox is no record; 0: all is well */
-    double told_s;            /* clock when it last told an outcome, or was given the first task */
+    double told_s;            /* clock when it last told an outcome, said hello, or was given the first task */
     bool is_recalled;
     double started_s;
 } grvi_batch_worker;

@@ -204,7 +204,7 @@ static bool hangs(const grv_batch *b, int number)
 {
     const grvi_batch_worker *const w = &b->workers[number];
     const double limit = w->time_limit_s, late = grvi_executor_of(b, number)->late_s;
-    return limit > 0 && n_handed(w) > 0 && grv_clock_seconds() - w->told_s > limit + fmax(limit, late);
+    return limit > 0 && w->said_hello && n_handed(w) > 0 && grv_clock_seconds() - w->told_s > limit + fmax(limit, late);
 }
 
 static grv_status take_hello(grv_batch *b, int number, grvi_fields *fields)
@@ -216,6 +216,7 @@ static grv_status take_hello(grv_batch *b, int number, grvi_fields *fields)
     const char *const node = grvi_get_string(fields);
     if (fields->failed) return GRV_OK;
     b->start_failures = 0;
+    w->told_s = grv_clock_seconds();
     if (executor->class->has_begun != NULL) executor->class->has_begun(executor, w->handle);
     if (w->said_hello) return GRV_OK; /* an earlier driver heard it, or it was started anew */
     const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_HELLO);

@@ -133,7 +133,7 @@ grv_status grvi_executor_local_create(const char *folder, const grv_batch_params
     grv_status status = GRV_OK;
     executor_local *e = NULL;
     GRV_TRY(GRVI_CALLOC(&e, 1));
-    e->base = (grvi_executor){.class = &local_class, .late_s = 2};
+    e->base = (grvi_executor){.class = &local_class, .late_s = 3};
     GRV_TRY_GOTO(grvi_strdup(folder, &e->folder));
     GRV_TRY_GOTO(grvi_find_program(params->worker_program, &e->program));
     *executor = &e->base;
