@@ -188,7 +188,8 @@ GRV_API grv_status grv_batch_object(grv_batch *batch, const char *name, const ch
 GRV_API grv_status grv_batch_program(grv_batch *batch, const char *const *argv, int n, const char *const *outputs, int n_outputs,
                                      grv_batch_function *function) GRV_MUST_CHECK;
 
-/** Stores a large value once, by content, for use in any number of tasks. @param shared  written; needs no release */
+/** Stores a large value once, by content, for use in any number of tasks; the workers of a machine share one copy in memory.
+ * @param shared  written; needs no release */
 GRV_API grv_status grv_batch_broadcast(grv_batch *batch, const grv_batch_value *value, grv_batch_value *shared) GRV_MUST_CHECK;
 
 /** One call of a function. @param args  [n_args] @param task  its number, written */

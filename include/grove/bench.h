@@ -98,7 +98,8 @@ GRV_API grv_status grv_bench_mesh(const char *problem, const char *folder,
  * call: an in-process C function that returns its number; program: `true`. Values: submit_seconds, milliseconds_per_task, tasks_per_second,
  * efficiency (work over workers times time), driver_peak_bytes. Correct: every task is done and results are their tasks'.
  * broadcast: median is the time that storing the value takes; values: again_seconds (the same once more), tasks_seconds (tasks that add it up),
- * value_bytes, stored_bytes (of all blobs), read_bytes_per_worker and worker_peak_bytes (the most), driver_peak_bytes (the value included).
+ * value_bytes, stored_bytes (of all blobs), read_bytes_per_worker and private_bytes_per_worker (the most; what workers map of the store is neither),
+ * driver_peak_bytes (the value included).
  * Correct: sums are right and it is stored once.
  * slurm: tasks of call in up to two allocations of that many workers. The median is the time from the submission until Slurm has the first
  * allocation; values: submit_seconds, first_task_seconds, all_tasks_seconds, all from the submission on.
