@@ -105,13 +105,17 @@ static grv_status print_json(const generate_config *c, const grv_campaign_result
     return status;
 }
 
+static grv_status refuse_words(const grvc_session *session)
+{
+    GRV_FAIL(GRV_E_ARG,
+             "no further words expected, '%.80s' found: a file with keys is given by --config, "
+             "words that start a program only go with sample=NUMBER",
+             session->words[0]);
+}
+
 static grv_status run_all(const grvc_session *session, const generate_config *c)
 {
     grv_campaign_result r;
-    GRV_CHECK(session->n_words == 0, GRV_E_ARG,
-              "no further words expected, '%.80s' found: a file with keys is given by --config, "
-              "words that start a program only go with sample=NUMBER",
-              session->words[0]);
     const grv_batch_params pool = grvc_pool_params(&c->pool, session->log);
     grvc_interrupt_install();
     GRV_TRY(grv_campaign_run(&c->campaign, &pool, c->retry_failed, stop, NULL, &r));
@@ -173,6 +177,8 @@ int grvc_generate(int argc, char **argv)
         .params = &config};
     const int code = grvc_begin(&session, argc, argv);
     if (code != GRVC_CONTINUE) return code;
-    return grvc_end(&session,
-                    config.sample >= 0 ? run_one(&session, &config) : run_all(&session, &config));
+    if (config.sample >= 0) return grvc_end(&session, run_one(&session, &config));
+    if (session.n_words == 0) return grvc_end(&session, run_all(&session, &config));
+    (void)grvc_end(&session, refuse_words(&session));
+    return GRVC_EXIT_USAGE;
 }
