@@ -96,15 +96,20 @@ static void test_winding(void **state)
                          GRV_OK);
         assert_int_equal(grvi_surface_tree_add_moments(&tree, 2), GRV_OK);
         double *const points = surface_points(&s, 4, 600, 1.5);
+        double expected[600];
+        for (int i = 0; i < 600; i++) /* too near: float corners */
+            expected[i] = oracle_distance(&s, &points[3 * i]) < 1e-4
+                              ? (double)NAN
+                              : oracle_winding(&s, &points[3 * i]);
         for (int o = 0; o < 5; o++) {
             for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
                 const grvi_surface_kernels *const kernels = grvi_surface_kernels_for((grvi_isa)isa);
                 if (kernels == NULL) continue;
                 double worst = 0;
                 for (int i = 0; i < 600; i++) {
-                    if (oracle_distance(&s, &points[3 * i]) < 1e-4) continue; /* float corners */
+                    if (isnan(expected[i])) continue;
                     worst = fmax(worst, fabs(kernels->winding(&tree, &points[3 * i], openings[o]) -
-                                             oracle_winding(&s, &points[3 * i])));
+                                             expected[i]));
                 }
                 print_message("surface %d, opening %g, %s: error %.2g\n", c, openings[o],
                               kernels->name, worst);
