@@ -2,6 +2,8 @@
 #ifndef GRVI_DATA_CAMPAIGN_IMPL_H
 #define GRVI_DATA_CAMPAIGN_IMPL_H
 
+#include <sys/types.h>
+
 #include "core/check.h"
 #include "data/flow_set.h"
 #include "grove/campaign.h"
@@ -51,6 +53,7 @@ grv_status grvi_campaign_make_absolute(const char *what, char **path) GRV_MUST_C
 
 /* A sample's values: its parameters, in order, then `sample`, its number, and `seed`, a random number of its own. */
 int grvi_sample_n_values(const grvi_campaign *campaign);
+const char *grvi_sample_value_name(const grvi_campaign *campaign, int value);
 /* Place of a value, or -1, with the name that resembles it or NULL. */
 int grvi_sample_find_value(const grvi_campaign *campaign, const char *name, const char **nearest);
 /* text: [GRV_SAMPLING_TEXT_BYTES], written */
@@ -68,6 +71,6 @@ grv_status grvi_simulator_link_files(const grvi_campaign *campaign,
 /* How much stderr holds: the process that begins now prints behind it. */
 int64_t grvi_simulator_printed(void);
 /* Waits for a process; GRV_E_NUMERIC, with the last line that it printed, if it did not end well. name: for messages */
-grv_status grvi_simulator_wait(const char *name, int64_t process, int64_t printed) GRV_MUST_CHECK;
+grv_status grvi_simulator_wait(const char *name, pid_t process, int64_t printed) GRV_MUST_CHECK;
 
 #endif

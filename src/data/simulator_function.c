@@ -80,10 +80,13 @@ static const char *get_string(grv_task *task, int i)
 
 static void fail_kind(grv_task *task, int i, const char *wanted)
 {
+    running *const r = (running *)task;
     char text[GRV_SAMPLING_TEXT_BYTES + 128];
-    const char *const found = get_string(task, i);
-    (void)snprintf(text, sizeof text, "parameter %d is '%s', %s is asked for", i, found, wanted);
-    fail((running *)task, text);
+    const char *const found = get_string(task, i); /* fails if there is none */
+    if (r->outcome->failed) return;
+    (void)snprintf(text, sizeof text, "parameter '%s' is '%s', %s is asked for",
+                   grvi_sample_value_name(r->campaign, i), found, wanted);
+    fail(r, text);
 }
 
 static double get_f64(grv_task *task, int i)

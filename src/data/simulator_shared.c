@@ -18,7 +18,7 @@ static const char *const own_names[N_OWN] = {"sample", "seed"};
 
 /* ---- values ---- */
 
-static const char *name_of_value(const grvi_campaign *c, int i)
+const char *grvi_sample_value_name(const grvi_campaign *c, int i)
 {
     const int n = grv_sampling_n_parameters(c->sampling);
     return i < n ? grv_sampling_name(c->sampling, i) : own_names[i - n];
@@ -33,8 +33,8 @@ int grvi_sample_find_value(const grvi_campaign *c, const char *name, const char 
 {
     grvi_nearest search = {.word = name};
     for (int i = 0; i < grvi_sample_n_values(c); i++) {
-        if (strcmp(name_of_value(c, i), name) == 0) return i;
-        grvi_nearest_offer(&search, name_of_value(c, i));
+        if (strcmp(grvi_sample_value_name(c, i), name) == 0) return i;
+        grvi_nearest_offer(&search, grvi_sample_value_name(c, i));
     }
     *nearest = grvi_nearest_get(&search);
     return -1;
@@ -133,11 +133,11 @@ int64_t grvi_simulator_printed(void)
     return lseek(2, 0, SEEK_END); /* of a file; else -1 */
 }
 
-grv_status grvi_simulator_wait(const char *name, int64_t process, int64_t printed)
+grv_status grvi_simulator_wait(const char *name, pid_t process, int64_t printed)
 {
     int code = 0;
     char line[512];
-    while (waitpid((pid_t)process, &code, 0) < 0)
+    while (waitpid(process, &code, 0) < 0)
         GRV_CHECK(errno == EINTR, GRV_E_IO, "wait for %s: %s", name, strerror(errno));
     grvi_fs_last_line(2, printed < 0 ? INT64_MAX : printed, line, sizeof line);
     const char *const colon = line[0] != '\0' ? ": " : "";

@@ -346,7 +346,7 @@ static void test_function_failures(void **state)
         {"exit4", "values ended with exit code 4"},
         {"say", "values: there is no solution"},
         {"name", "values: 'wya' is no parameter; did you mean 'way'?"},
-        {"word", "values: parameter 1 is 'word', a number is asked for"},
+        {"word", "values: parameter 'way' is 'word', a number is asked for"},
         {"whole", "a whole number is asked for"},
         {"place", "values: parameter 77 is asked for, the campaign has 3"},
         {"kind", "a tensor is asked for"},
