@@ -145,6 +145,14 @@ typedef struct grv_curves {
  * @errors GRV_E_ARG no curves; GRV_E_IO, GRV_E_NOMEM */
 GRV_API grv_status grv_report_curves(const grv_curves *curves, const char *path) GRV_MUST_CHECK;
 
+/** Draws a flow of a data set that `grove simulate` or `grove generate` made: the vorticity at up to four times, in the plane across the third
+ * axis that the body has most of, the body grey.
+ * @param data  path of the data set
+ * @param sample  must be done
+ * @errors GRV_E_CONFIG if the data set does not hold flows, errors of grv_dataset_read, GRV_E_IO, GRV_E_NOMEM */
+GRV_API grv_status grv_report_flow(const char *data, int64_t sample,
+                                   const char *path) GRV_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "core/json.h"
 #include "grove/comm.h"
 #include "grove/config.h"
 #include "grove/log.h"
@@ -55,6 +56,9 @@ typedef struct grvc_session {
  * makes the log. Returns GRVC_CONTINUE, or the exit code after --help (printed) or an error (printed on rank 0). grvc_end is
  * called in the first case only. */
 int grvc_begin(grvc_session *session, int argc, char **argv);
+
+/* Writes an attribute of a data set, under its own name; nothing if the data set has none. */
+grv_status grvc_json_attribute(grvi_json_writer *w, const char *path, const char *key) GRV_MUST_CHECK;
 
 /* All ranks of the launcher (MPI starts, the log knows its rank), or this process alone. Collective. Afterwards grvc_ranks_end. */
 grv_status grvc_ranks_begin(grvc_session *session, grv_comm **comm) GRV_MUST_CHECK;

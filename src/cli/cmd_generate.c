@@ -98,9 +98,10 @@ static grv_status print_json(const generate_config *c, const grv_campaign_result
     grvi_json_double(&w, r->seconds);
     grvi_json_key(&w, "seconds_per_sample");
     grvi_json_double(&w, r->seconds_per_sample);
+    grv_status status = grvc_json_attribute(&w, c->campaign.output, "body");
     grvi_json_end_object(&w);
-    (void)printf("%s\n", grvi_text_get(&out));
-    const grv_status status = grvi_text_status(&out);
+    if (status == GRV_OK) status = grvi_text_status(&out);
+    if (status == GRV_OK) (void)printf("%s\n", grvi_text_get(&out));
     grvi_text_fini(&out);
     return status;
 }

@@ -143,11 +143,6 @@ static grv_status copy_config(const grv_campaign_config *from, grv_campaign_conf
 
 /* ---- the data set ---- */
 
-static void skip_folders(char **path)
-{
-    *path += grvi_fs_base_name(*path) - *path;
-}
-
 /* What must be equal for a rerun to go on: not where things lie. */
 static grv_status identity(const grvi_campaign *c, char **json)
 {
@@ -155,8 +150,9 @@ static grv_status identity(const grvi_campaign *c, char **json)
     grv_campaign_config shown = c->config;
     const int n_paths = c->simulator == &grvi_simulator_function ? shown.simulator.n : 1;
     shown.output = empty;
-    for (int i = 0; i < n_paths; i++) skip_folders(&shown.simulator.at[i]);
-    for (int i = 0; i < shown.files.n; i++) skip_folders(&shown.files.at[i]);
+    for (int i = 0; i < n_paths; i++) grvi_fs_skip_folders(&shown.simulator.at[i]);
+    for (int i = 0; i < shown.files.n; i++) grvi_fs_skip_folders(&shown.files.at[i]);
+    grvi_fs_skip_folders(&shown.flow.body);
     return grv_config_to_json(&table, &shown, json);
 }
 

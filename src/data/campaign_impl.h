@@ -20,6 +20,8 @@ typedef struct grvi_simulator {
     grv_status (*check)(grvi_campaign *campaign, grv_log *log);
     /* What the data set is; all but n_samples, planes_per_chunk, seed and the generator's text. Pointers into the campaign. */
     grv_status (*describe)(grvi_campaign *campaign, grv_dataset_desc *desc);
+    /* Before the first sample that is to be made, once, where the campaign is driven: looks at what all samples share. NULL: nothing. */
+    grv_status (*inspect)(const grvi_campaign *campaign, grv_log *log);
     /* Makes one sample.
      * folder: empty, for files; input, target: dense, of the data set's type, written */
     grv_status (*make)(grvi_campaign *campaign, int64_t sample, const char *folder, void *input,

@@ -259,6 +259,8 @@ static grv_status run_campaign(campaign_run *r, const grv_campaign_config *confi
     int64_t n_todo = 0;
     GRV_TRY(begin(r, config, result, &n_todo));
     const int64_t n_done_before = result->n_done;
+    if (n_todo > 0 && r->campaign.simulator->inspect != NULL)
+        GRV_TRY(r->campaign.simulator->inspect(&r->campaign, r->log));
     grv_status status = n_todo > 0 ? run_job(r, pool, stop, stop_argument) : GRV_OK;
     grv_batch_close(&r->batch);
     if (status != GRV_OK) { /* what is there is told all the same */

@@ -305,4 +305,4 @@ static grv_status check(grvi_campaign *c, grv_log *log)
     return GRV_OK;
 }
 
-const grvi_simulator grvi_simulator_function = {check, grvi_simulator_describe, make};
+const grvi_simulator grvi_simulator_function = {check, grvi_simulator_describe, NULL, make};

@@ -238,4 +238,4 @@ static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, voi
     return read_field(c, folder, "target", &c->config.target, target);
 }
 
-const grvi_simulator grvi_simulator_program = {check, grvi_simulator_describe, make};
+const grvi_simulator grvi_simulator_program = {check, grvi_simulator_describe, NULL, make};

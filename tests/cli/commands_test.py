@@ -324,6 +324,7 @@ def learns():
 
 
 HEAT = Path(__file__).resolve().parents[2] / "examples" / "heat"
+TUNNEL = HEAT.parent / "tunnel"
 # an .npy file as NumPy writes it; sleeps for a moment, so that there is something to interrupt
 SLOW = """import array, struct, sys, time
 value, sample = float(sys.argv[1]), int(sys.argv[2])
@@ -517,8 +518,22 @@ def batch_full_disk():
         wait_until(lambda: not workers_of("disk/job"), "the end of the workers")
 
 
+def tunnel():
+    """The example of a body in a wind tunnel, on fewer cells; the campaign over its angles."""
+    subprocess.run([sys.executable, TUNNEL / "body.py"], check=True)
+    small = ["snapshots=2", "interval=0.5"]
+    result = json.loads(grove(["simulate", "--config", TUNNEL / "tunnel.yaml", "output=flow", "picture=flow.png", "grid=32,16,16", "radius=5", *small,
+                               "--json"]).stdout)
+    expect(result["made"] == 1 and result["body"]["file"] == "body.stl" and result["body"]["triangles"] == 64, result)
+    expect(abs(result["body"]["grid_volume"] / result["body"]["volume"] - 1) < 0.1, result)
+    expect(Path("flow.png").read_bytes()[:4] == b"\x89PNG", "no picture")
+    generate = ["generate", "--config", TUNNEL / "angles.yaml", "output=angles", "samples=2", "flow.grid=32,16,16", "flow.radius=5"]
+    result = json.loads(grove([*generate, "parameters=rotation_y uniform -30 30", *("flow." + word for word in small), "workers=2", "--json"]).stdout)
+    expect(result["made"] == 2 and result["body"]["open_edges"] == 0, result)
+
+
 SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, store_examples,
-                                     campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_full_disk)}
+                                     campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_full_disk, tunnel)}
 
 
 def main():
