@@ -182,12 +182,14 @@ GRV_API grv_status grv_batch_object(grv_batch *batch, const char *name, const ch
 /** A program, run in an empty folder of its own, without a shell. Its arguments may contain {0}, {1}, ...: the task's arguments as text; a file
  * argument stands for the path of a copy in that folder. Results: the exit must be 0, then the output files become values in
  * the order given; a missing one fails the task. What it prints goes to the task's log.
- * @param argv  [n] program and arguments; the program is looked for on the worker's PATH
+ * @param argv  [n] program and arguments; the program is looked for on the worker's PATH. With nodes_per_task, the words of srun come first, or where an
+ *        argument is "{srun}", for a program that starts the ranks itself
  * @param outputs  [n_outputs] paths relative to that folder; {0} ... as above */
 GRV_API grv_status grv_batch_program(grv_batch *batch, const char *const *argv, int n, const char *const *outputs, int n_outputs,
                                      grv_batch_function *function) GRV_MUST_CHECK;
 
-/** Stores a large value once, by content, for use in any number of tasks. @param shared  written; needs no release */
+/** Stores a large value once, by content, for use in any number of tasks; the workers of a machine share one copy in memory.
+ * @param shared  written; needs no release */
 GRV_API grv_status grv_batch_broadcast(grv_batch *batch, const grv_batch_value *value, grv_batch_value *shared) GRV_MUST_CHECK;
 
 /** One call of a function. @param args  [n_args] @param task  its number, written */

@@ -243,6 +243,11 @@ grv_status grvi_job_tell_worker(grv_batch *batch, int worker, int64_t kind, int6
 grv_status grvi_job_path(const grv_batch *batch, const char *format, int number, char **path) GRV_MUST_CHECK;
 double grvi_unix_time(void);
 
+/* ---- submit.c ---- */
+
+/* Fills in name, flags and files of a C function, whose contents are put into the blobs. After an error grvi_function_fini is still to be called. */
+grv_status grvi_function_read(grvi_kv *blobs, const char *name, const char *flags, const char *const *paths, int n, grvi_function *function) GRV_MUST_CHECK;
+
 /* ---- worker_files.c ---- */
 
 /* Path of a file of a worker. */

@@ -6,18 +6,13 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/fs.h"
 #include "core/json.h"
 #include "grove/core.h"
 
 enum { PLACE_STREAM = 1 };
 
 const char *const grvi_flow_precisions[] = {"float32", "float64", NULL};
-
-char *grvi_base_name(char *path)
-{
-    char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
 
 static grv_flow_pose pose_of(const grv_generate_config *c, double radius)
 {
@@ -263,7 +258,7 @@ grv_status grvi_flow_set_inspect(const grvi_flow_set *set, double radius, int n_
     body_figures figures = {.grid_volume = 0};
     if (set->shape == NULL) return GRV_OK;
     const grv_flow_pose pose = pose_of(set->config, radius);
-    const char *const name = grvi_base_name(set->config->body);
+    const char *const name = grvi_fs_base_name(set->config->body);
     GRV_TRY(find_figures(set->shape, &pose, n_threads, &figures));
     GRV_TRY(check_same_body(&figures, name, data));
     tell_figures(&figures, name, log);
@@ -300,7 +295,7 @@ grv_status grvi_flow_describe(const grv_generate_config *c, grvi_flow_descriptio
     desc->normalization = d->normalization;
     /* where it lies and how many threads made it is not what it is */
     shown.output = shown.picture = empty;
-    shown.body = grvi_base_name(shown.body);
+    grvi_fs_skip_folders(&shown.body);
     shown.threads = 0;
     GRV_TRY(grv_config_to_json(grv_generate_options(), &shown, &d->generator));
     desc->generator = d->generator;

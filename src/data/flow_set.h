@@ -57,9 +57,6 @@ bool grvi_flow_sample_set(grv_flow_sample_params *params, const char *name, doub
 /* The name of number i; NULL behind the last. */
 const char *grvi_flow_sample_name(int i);
 
-/* The name of a file without its folders; borrowed from path. */
-char *grvi_base_name(char *path);
-
 /* What the data set of these flows is. It stays where it is: desc points into it. */
 typedef struct grvi_flow_description {
     grv_dataset_desc desc;

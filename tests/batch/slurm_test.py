@@ -1,7 +1,8 @@
 """The batch engine on a real Slurm: all daemons on this machine, in a folder of their own that goes in the end. What is tested mostly waits, so several
 scenarios run at once, each in a partition of its own of two nodes with two cores each.
 
-usage: slurm_test.py [SCENARIO...], in an environment with GROVE_PROGRAM. Exit status 77: Slurm or munge is not installed, or this is not root.
+usage: slurm_test.py [SCENARIO...], or -- COMMAND... to run that under this Slurm; in an environment with GROVE_PROGRAM.
+Exit status 77: Slurm or munge is not installed, or this is not root.
 """
 
 import concurrent.futures
@@ -132,7 +133,7 @@ def slurm():
     for name, port in zip(nodes, ports[1:]):
         text += f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=4000\n"
     for lane in range(N_LANES):
-        text += f"PartitionName=lane{lane} Nodes={','.join(nodes_of(root / f'lane{lane}'))} MaxTime=60 State=UP\n"
+        text += f"PartitionName=lane{lane} Nodes={','.join(nodes_of(root / f'lane{lane}'))} MaxTime=60 State=UP{' Default=YES' if lane == 0 else ''}\n"
     configuration = root / "slurm.conf"
     configuration.write_text(text)
     (root / "munge.key").write_bytes(os.urandom(1024))
@@ -541,9 +542,23 @@ def campaign(root):
     expect_all_gone(root / "flows-slurm.job")
 
 
+def campaign_over_nodes(root):
+    """A simulator of two ranks on each of two nodes: each sample is made by one call of it, and holds what all ranks say."""
+    solver = 'printf %s%s "$SLURM_PROCID" "$SLURMD_NODENAME$1" | tee part.$SLURM_PROCID >/dev/null; [ "$SLURM_PROCID" = 0 ] || exit 0\n' \
+             'until [ -s part.0 ] && [ -s part.1 ] && [ -s part.2 ] && [ -s part.3 ]; do sleep 0.02; done; cat part.? >input.raw; cp input.raw target.raw'
+    output_of(GROVE, "generate", "simulator=" + json.dumps(["sh", "-c", solver, "solver", "{sample}"]), f"output={root}/ranked", "samples=2", "input.axes=x",
+              "input.shape=4", "target.axes=x", "target.shape=4", "executor=slurm", f"partition={root.name}", "nodes_per_task=2", "ranks_per_task=4", "max_allocations=1",
+              "poll_interval=0.5", "submit_interval=0.1")
+    one, two = nodes_of(root)
+    for sample in (0, 1):
+        said = json.loads(output_of(GROVE, "store", "cat", f"{root}/ranked/input", "--json"))["values"][sample]
+        expect(struct.pack("<4f", *(value for point in said for value in point)) == f"0{one}{sample}1{one}{sample}2{two}{sample}3{two}{sample}".encode(), said)
+    expect_all_gone(root / "ranked.job")
+
+
 # the longest first
 SCENARIOS = [left_early, ranks, drained, preempted, cancelled_allocations, hanging_worker, full_disk, killed_worker, killed_driver, garbage, refused, deaf_scheduler, alone,
-             faults, crashing_compiler, map_over_nodes, campaign, held, srun_over_nodes]
+             faults, crashing_compiler, map_over_nodes, campaign, campaign_over_nodes, held, srun_over_nodes]
 
 
 def run(scenario, lanes):
@@ -559,6 +574,10 @@ def main():
         print(f"skipped: {', '.join(missing) + ' not found' if missing else 'only root can start Slurm for itself'}")
         sys.exit(SKIPPED)
     signal.signal(signal.SIGTERM, lambda *_: fail("stopped"))
+    if sys.argv[1:2] == ["--"]:
+        with slurm():
+            done = subprocess.run(sys.argv[2:], check=False)
+        sys.exit(done.returncode)
     wanted = [scenario for scenario in SCENARIOS if len(sys.argv) < 2 or scenario.__name__ in sys.argv[1:]]
     with slurm() as root:
         lanes = queue_module.SimpleQueue()

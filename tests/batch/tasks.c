@@ -19,6 +19,9 @@ GRV_TASK(add) { grv_task_return_f64(task, grv_task_f64(task, 0) + grv_task_f64(t
 
 GRV_TASK(nothing) { (void)task; }
 
+/* arguments have names in campaigns only */
+GRV_TASK(named) { grv_task_return_f64(task, grv_task_f64(task, grv_task_find(task, "x"))); }
+
 /* crashes while its attempt is at most argument 1 */
 GRV_TASK(fragile)
 {

@@ -82,6 +82,8 @@ static void test_values(void **state)
     ok(grv_batch_exec(batch, echo, args + 2, 3, &task));
     assert_int_equal(grv_batch_fetch(batch, task, 0, &value), GRV_E_NOT_FOUND);
     assert_non_null(strstr(grv_error_message(), "argument 0 is a string, a whole number is asked for"));
+    ok(grv_batch_exec(batch, function_of(batch, "named"), args + 1, 1, &task));
+    expect_reason(batch, task, "argument 'x' is asked for, arguments have names in a campaign only");
     struct stat info;
     assert_int_equal(stat(folder, &info), 0);
     assert_int_equal(info.st_mode & 077, 0);

@@ -386,6 +386,28 @@ def campaign():
     one_line(grove([*some_fail, "seed=2"], exit_code=1), "seed 1, 2 is wanted")
 
 
+def flat(values):
+    """The numbers of nested lists."""
+    return [number for value in values for number in flat(value)] if isinstance(values, list) else [values]
+
+
+def campaign_function():
+    """The example's C function makes the fields that its program makes; its sources may lie and run anywhere."""
+    shutil.copytree(HEAT, "there")
+    sizes = ["samples=8", "workers=2"]
+    grove(["generate", "--config", "there/heat.yaml", "output=program", "files=there/heat.py", *sizes])
+    made = grove(["generate", "--config", "there/heat_c.yaml", "output=function", "simulator=there/heat.c", *sizes]).stdout
+    expect("function: 8 of 8 samples done, 8 made now" in made and not Path("function.job").exists(), made)
+    for array in ("input", "target", "parameters"):
+        values = [json.loads(grove(["store", "cat", f"{folder}/{array}", "--json"]).stdout)["values"] for folder in ("program", "function")]
+        pairs = list(zip(*(flat(one) for one in values)))
+        expect(len(pairs) >= 24 and all(abs(a - b) < 1e-6 for a, b in pairs) and pairs[0] != pairs[-1], f"{array}: {pairs}")
+    Path("there/heat.c").write_text("broken\n" + Path("there/heat.c").read_text())
+    generate = ["generate", "--config", "there/heat_c.yaml", "output=broken", "simulator=there/heat.c", *sizes]
+    one_line(grove(generate, exit_code=1), "could not compile 'heat' (exit code 1): heat.c:1:")
+    expect(not Path("broken").exists() and not Path("broken.job").exists(), "something was begun")
+
+
 def workers_of(job):
     """Process numbers of the workers of a job."""
     listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
@@ -511,7 +533,7 @@ def tunnel():
 
 
 SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, store_examples,
-                                     campaign, campaign_killed, campaign_flow, batch, batch_full_disk, tunnel)}
+                                     campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_full_disk, tunnel)}
 
 
 def main(scenarios):
