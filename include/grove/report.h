@@ -105,6 +105,7 @@ typedef struct grv_slice_panel {
     double min; /**< range of the colours; min == max: what the finite values of the scale need */
     double max; /**< upper end of the range */
     const char *unit; /**< beside the colour bar, "vorticity [1/s]"; NULL for none */
+    bool marks_zero;  /**< a dark line where the field, interpolated between cell centres, is zero */
 } grv_slice_panel;
 
 /** Slices side by side: simulation, prediction, error. min, max, unit, is_diverging of a scale are those of its first panel. */

@@ -22,10 +22,22 @@ typedef struct grvc_command {
     int (*run)(int argc, char **argv); /* argv[0] is the name of the command */
 } grvc_command;
 
+/* Commands of two words: `grove store ls`. */
+typedef struct grvc_group {
+    const char *name;  /* "grove store" */
+    const char *about; /* for --help */
+    const grvc_command *commands;
+    int n_commands;
+} grvc_group;
+
+/* Runs the command that argv[1] names, or tells of all. Returns the exit code. */
+int grvc_run_group(const grvc_group *group, int argc, char **argv);
+
 int grvc_batch(int argc, char **argv);
 int grvc_bench(int argc, char **argv);
 int grvc_evaluate(int argc, char **argv);
 int grvc_generate(int argc, char **argv);
+int grvc_geom(int argc, char **argv);
 int grvc_info(int argc, char **argv);
 int grvc_plan(int argc, char **argv);
 int grvc_predict(int argc, char **argv);

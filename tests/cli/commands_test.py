@@ -536,14 +536,15 @@ SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simu
                                      campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_full_disk, tunnel)}
 
 
-def main():
+def main(scenarios):
     os.environ["PATH"] = os.environ["GROVE_TEST_PATH"] + os.pathsep + os.environ["PATH"]
     with tempfile.TemporaryDirectory(prefix="grove-commands-") as folder:
         os.chdir(folder)
         try:
-            SCENARIOS[sys.argv[1]]()
+            scenarios[sys.argv[1]]()
         finally:
             os.chdir("/")
 
 
-main()
+if __name__ == "__main__":
+    main(SCENARIOS)
