@@ -83,9 +83,10 @@ static grv_status check_config(const radius_config *c)
         GRV_CHECK(c->max.n == 0, GRV_E_CONFIG, "max: for mode=nearest and mode=grid_order only");
         return GRV_OK;
     }
+    GRV_CHECK(c->max.n > 0, GRV_E_CONFIG, "max: places of a row expected for mode=%s, as in max=32",
+              modes[c->mode]);
     GRV_CHECK(c->max.n == 1 || c->max.n == c->r.n, GRV_E_CONFIG,
-              "max: places of a row for mode=%s expected, one number or %d, %d found",
-              modes[c->mode], c->r.n, c->max.n);
+              "max: one number or %d, one for each radius, expected, %d found", c->r.n, c->max.n);
     return GRV_OK;
 }
 
