@@ -300,6 +300,7 @@ def convert():
 
     for words, parts in ((["ball.stl", "a.vtp"], ["'a.vtp' is there already"]), (["ball.stl", "x.obj"], ["x.obj", "'.obj' found"]),
                          (["ball.stl", "x.vti"], ["not this kind of mesh"]), (["absent.obj", "x.vtp"], ["absent.obj: No such file"]),
+                         (["ball.stl", "nowhere/x.vtp"], ["no folder 'nowhere'"]),
                          (["image.vtk", "x.vtp", "weld=true"], ["is a grid"]), (["ball.stl", "x.vtp", "tolerance=1"], ["weld=true"]),
                          (["ball.stl", "x.vtp", "encoding=ascii"], ["binary or base64"]), (["ball.stl", "x.zarr", "scale=1,2"], ["one or three"])):
         one_line(grove(["geom", "convert", *words], exit_code=1), *parts)
