@@ -1,4 +1,4 @@
-/* Keeping a short sorted list; included once per type with REAL and NAME, before the steps that neighbour_loops.h needs. */
+/* Keeping a short sorted list; included once per type with REAL and NAME. */
 #include "kernels/neighbour_candidates.h"
 
 /* Inserts the marked points of a block into a sorted list: one pass a point, without branches, whose largest drops out at the end. */
