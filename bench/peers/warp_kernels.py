@@ -34,10 +34,3 @@ def closest(mesh: wp.uint64, points: wp.array(dtype=wp.vec3), farthest: float, d
     if found.result:
         distances[i] = wp.length(points[i] - wp.mesh_eval_position(mesh, found.face, found.u, found.v))
 
-
-@wp.kernel
-def closest_signed(mesh: wp.uint64, points: wp.array(dtype=wp.vec3), farthest: float, distances: wp.array(dtype=float)):
-    i = wp.tid()
-    found = wp.mesh_query_point(mesh, points[i], farthest)
-    if found.result:
-        distances[i] = found.sign * wp.length(points[i] - wp.mesh_eval_position(mesh, found.face, found.u, found.v))
