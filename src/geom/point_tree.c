@@ -44,8 +44,8 @@ typedef struct build_input {
 
 static int64_t arrays_bytes(int64_t n, bool is_double)
 {
-    return n * (3 * (int64_t)(is_double ? sizeof(double) : sizeof(float)) +
-                (int64_t)sizeof(int32_t));
+    return n *
+           (3 * (int64_t)(is_double ? sizeof(double) : sizeof(float)) + (int64_t)sizeof(int32_t));
 }
 
 static grvi_point_arrays arrays_of(void *block, int64_t n, bool is_double)

@@ -104,9 +104,8 @@ static void NAME(make_boxes)(void *argument, int thread, int64_t begin, int64_t 
                 *low = *high = (REAL)NAN;
                 if (child >= n_below) continue;
                 const REAL *const lower =
-                    level == 0
-                        ? (const REAL *)b->input->sorted.x[d] + child * GRVI_TREE_WIDTH
-                        : NAME(boxes)(b, level - 1) + (child * 6 + d) * GRVI_TREE_WIDTH;
+                    level == 0 ? (const REAL *)b->input->sorted.x[d] + child * GRVI_TREE_WIDTH
+                               : NAME(boxes)(b, level - 1) + (child * 6 + d) * GRVI_TREE_WIDTH;
                 NAME(enclose)(lower, level == 0 ? lower : lower + 3 * GRVI_TREE_WIDTH, low, high);
             }
         }

@@ -15,9 +15,9 @@ typedef struct query_sort {
     int dimension, shift;
     bool is_double;
     double origin[3], scale, n_cells; /* cells along the longest extent */
-    uint64_t *from, *to; /* [n] key << 31 | query */
-    int64_t *places;     /* [n_threads][N_DIGITS] counts, then where the next goes */
-    double *boxes;       /* [n_threads][6] */
+    uint64_t *from, *to;              /* [n] key << 31 | query */
+    int64_t *places;                  /* [n_threads][N_DIGITS] counts, then where the next goes */
+    double *boxes;                    /* [n_threads][6] */
 } query_sort;
 
 static double coordinate(const query_sort *s, int64_t i, int d)

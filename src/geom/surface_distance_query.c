@@ -79,8 +79,8 @@ static void find_point(const void *argument, const void *query, int64_t index, v
     const point_job *const job = argument;
     double point[3], x[3];
     for (int k = 0; k < 3; k++)
-        point[k] = job->sink->is_double ? ((const double *)query)[k]
-                                        : (double)((const float *)query)[k];
+        point[k] =
+            job->sink->is_double ? ((const double *)query)[k] : (double)((const float *)query)[k];
     grvi_surface_to_tree(job->surface, point, x);
     grvi_surface_found found;
     grvi_surface_find(job->surface, x, job->max_distance, job->sink->winding != NULL, scratch,

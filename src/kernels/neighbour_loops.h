@@ -90,8 +90,7 @@ static void NAME(cut)(NAME(keeper) * keeper)
 }
 
 /* A whole leaf into an empty list: every point goes to the place that says how many are before it. */
-GRVI_CANDIDATE void NAME(fill_list)(NAME(candidate) * list, const REAL *squared,
-                                    const int32_t *indices)
+GRVI_STEP void NAME(fill_list)(NAME(candidate) * list, const REAL *squared, const int32_t *indices)
 {
     int32_t rank[GRVI_TREE_WIDTH] __attribute__((aligned(64))) = {0};
     for (int j = 0; j < GRVI_TREE_WIDTH; j++) {
@@ -105,8 +104,8 @@ GRVI_CANDIDATE void NAME(fill_list)(NAME(candidate) * list, const REAL *squared,
         list[rank[i]] = NAME(candidate_make)(squared[i], indices[i]);
 }
 
-GRVI_CANDIDATE unsigned NAME(leaf_distances)(const grvi_point_tree *tree, int64_t leaf,
-                                             const REAL *q, REAL bound, REAL *squared)
+GRVI_STEP unsigned NAME(leaf_distances)(const grvi_point_tree *tree, int64_t leaf, const REAL *q,
+                                        REAL bound, REAL *squared)
 {
     const int64_t at = leaf * GRVI_TREE_WIDTH;
     return NAME(block_distances)(q, (const REAL *)tree->points.x[0] + at,
@@ -115,8 +114,8 @@ GRVI_CANDIDATE unsigned NAME(leaf_distances)(const grvi_point_tree *tree, int64_
 }
 
 /* Offers the points of a leaf. slots: GRVI_FEW, GRVI_SEVERAL, or 0 for many */
-GRVI_CANDIDATE void NAME(offer_leaf)(const grvi_point_tree *tree, int64_t leaf, const REAL *q,
-                                     int32_t excluded, int slots, NAME(keeper) * keeper)
+GRVI_STEP void NAME(offer_leaf)(const grvi_point_tree *tree, int64_t leaf, const REAL *q,
+                                int32_t excluded, int slots, NAME(keeper) * keeper)
 {
     REAL squared[GRVI_TREE_WIDTH] __attribute__((aligned(64)));
     const int32_t *const indices = tree->points.indices + leaf * GRVI_TREE_WIDTH;
@@ -143,8 +142,8 @@ GRVI_CANDIDATE void NAME(offer_leaf)(const grvi_point_tree *tree, int64_t leaf, 
 }
 
 /* Depth first, the nearest child first. */
-GRVI_CANDIDATE void NAME(search)(const grvi_point_tree *tree, const REAL *q, int32_t excluded,
-                                 int slots, NAME(keeper) * keeper)
+GRVI_STEP void NAME(search)(const grvi_point_tree *tree, const REAL *q, int32_t excluded, int slots,
+                            NAME(keeper) * keeper)
 {
     KEY keys[GRVI_TREE_MAX_LEVELS][GRVI_TREE_WIDTH] __attribute__((aligned(64)));
     int64_t node[GRVI_TREE_MAX_LEVELS];

@@ -6,6 +6,7 @@
 #define KEY_MAX INT32_MAX
 #define NAME(x) x##_f32
 #include "kernels/neighbour_ref_vectors.h"
+
 #include "kernels/neighbour_loops.h"
 #undef REAL
 #undef KEY
@@ -16,6 +17,7 @@
 #define KEY_MAX INT64_MAX
 #define NAME(x) x##_f64
 #include "kernels/neighbour_ref_vectors.h"
+
 #include "kernels/neighbour_loops.h"
 
 const grvi_neighbour_kernels *grvi_neighbour_kernels_ref(bool is_double)

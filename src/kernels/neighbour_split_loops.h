@@ -10,7 +10,7 @@
 #include "kernels/neighbour_candidates.h"
 #include "kernels/neighbour_kernels.h"
 
-STEP REAL NAME(smallest_of)(NAME(vec) v)
+GRVI_STEP REAL NAME(smallest_of)(NAME(vec) v)
 {
     REAL lane[NAME(LANES)], smallest = (REAL)INFINITY;
     NAME(vec_store)(lane, v);
@@ -18,13 +18,13 @@ STEP REAL NAME(smallest_of)(NAME(vec) v)
     return smallest;
 }
 
-STEP REAL NAME(largest_of)(NAME(vec) v)
+GRVI_STEP REAL NAME(largest_of)(NAME(vec) v)
 {
     return -NAME(smallest_of)(NAME(vec_sub)(NAME(vec_set1)(0), v));
 }
 
 /* Integers in the order of the numbers; the way there and back is the same. */
-STEP KEY NAME(order_key)(KEY bits)
+GRVI_STEP KEY NAME(order_key)(KEY bits)
 {
     return bits < 0 ? bits ^ KEY_MAX : bits;
 }
@@ -102,13 +102,14 @@ typedef struct NAME(threshold) {
 } NAME(threshold);
 
 /* What parts x[0, n), for the most part between lower and upper, into the n_first smallest and the others; 0 < n_first < the number of those not NaN. */
-static NAME(threshold) NAME(find_threshold)(const REAL *x, int64_t n, int64_t n_first, REAL lower,
-                                            REAL upper)
+static NAME(threshold)
+    NAME(find_threshold)(const REAL *x, int64_t n, int64_t n_first, REAL lower, REAL upper)
 {
-    REAL a = lower, b = upper;           /* interpolate between these, */
-    int64_t n_a = 0, n_b = n;            /* with so many below */
-    REAL low = (REAL)-INFINITY, high = (REAL)INFINITY; /* the number in place n_first is one of [low, high] */
-    int64_t n_low = 0;                                 /* below low */
+    REAL a = lower, b = upper; /* interpolate between these, */
+    int64_t n_a = 0, n_b = n;  /* with so many below */
+    REAL low = (REAL)-INFINITY,
+         high = (REAL)INFINITY; /* the number in place n_first is one of [low, high] */
+    int64_t n_low = 0;          /* below low */
     for (int pass = 1;; pass++) {
         REAL pivot = a + (b - a) * ((REAL)(n_first - n_a) / (REAL)(n_b - n_a));
         if (pass % 4 == 0 || !(pivot > low && pivot <= high)) pivot = NAME(middle)(low, high);
@@ -129,7 +130,7 @@ static NAME(threshold) NAME(find_threshold)(const REAL *x, int64_t n, int64_t n_
 }
 
 /* Which of a vector's lanes belong in front. */
-GRVI_CANDIDATE unsigned NAME(front_lanes)(NAME(vec) v, NAME(vec) value, int64_t *n_equal)
+GRVI_STEP unsigned NAME(front_lanes)(NAME(vec) v, NAME(vec) value, int64_t *n_equal)
 {
     unsigned front = NAME(vec_less)(v, value);
     if (*n_equal > 0) {
@@ -156,8 +157,7 @@ static void NAME(split)(const grvi_point_arrays *points, int64_t begin, int64_t 
     const NAME(vec) value = NAME(vec_set1)(threshold.value);
     int64_t front = 0, back = scratch_end;
     for (int64_t i = 0; i < end - begin; i += NAME(LANES)) {
-        const unsigned mask =
-            NAME(front_lanes)(NAME(vec_load)(key + i), value, &threshold.n_equal);
+        const unsigned mask = NAME(front_lanes)(NAME(vec_load)(key + i), value, &threshold.n_equal);
         for (int d = 0; d < 3; d++) NAME(vec_part)(x[d] + i, mask, x[d] + front, others[d] + back);
         NAME(part_indices)(indices + i, mask, indices + front, other_indices + back);
         const int n_front = __builtin_popcount(mask);

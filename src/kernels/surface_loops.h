@@ -9,6 +9,7 @@
 
 /* ---- vectors of double ---- */
 
+/* clang-format off */
 #ifdef GRVI_SURFACE_DOUBLES_512
 enum { DOUBLES = 8 };
 typedef __m512d vd;
@@ -56,6 +57,7 @@ GRVI_INLINE unsigned vd_up_to(vd a, vd b)
     return (unsigned)_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ));
 }
 #endif
+/* clang-format on */
 
 /* ---- closest triangle ---- */
 
@@ -76,30 +78,23 @@ GRVI_INLINE vd det(vd a, vd b, vd c, vd d)
 /* distance2 of surface_ref.c for the places from i on, operation by operation. */
 GRVI_INLINE vd distance2(const grvi_surface_block *b, int i, const vd q[3])
 {
-    const vd px = vd_sub(q[0], vd_load(&b->a[0][i])),
-                  py = vd_sub(q[1], vd_load(&b->a[1][i])),
-                  pz = vd_sub(q[2], vd_load(&b->a[2][i]));
-    const vd ux = vd_load(&b->u[0][i]), uy = vd_load(&b->u[1][i]),
-                  uz = vd_load(&b->u[2][i]);
+    const vd px = vd_sub(q[0], vd_load(&b->a[0][i])), py = vd_sub(q[1], vd_load(&b->a[1][i])),
+             pz = vd_sub(q[2], vd_load(&b->a[2][i]));
+    const vd ux = vd_load(&b->u[0][i]), uy = vd_load(&b->u[1][i]), uz = vd_load(&b->u[2][i]);
     const vd nx = vd_load(&b->normal[0][i]), ny = vd_load(&b->normal[1][i]),
-                  nz = vd_load(&b->normal[2][i]);
+             nz = vd_load(&b->normal[2][i]);
     const vd x = dot(px, py, pz, ux, uy, uz), z = dot(px, py, pz, nx, ny, nz);
-    const vd y =
-        dot(px, py, pz, det(ny, uz, nz, uy), det(nz, ux, nx, uz), det(nx, uy, ny, ux));
-    const vd bx = vd_load(&b->bx[i]), cx = vd_load(&b->cx[i]),
-                  cy = vd_load(&b->cy[i]), one = vd_set1(1);
+    const vd y = dot(px, py, pz, det(ny, uz, nz, uy), det(nz, ux, nx, uz), det(nx, uy, ny, ux));
+    const vd bx = vd_load(&b->bx[i]), cx = vd_load(&b->cx[i]), cy = vd_load(&b->cy[i]),
+             one = vd_set1(1);
 
     const vd ab = vd_sub(x, clamp(x, bx));
     const vd to_ab = vd_fma(ab, ab, vd_mul(y, y));
-    const vd t = clamp(
-        vd_mul(vd_fma(y, cy, vd_mul(x, cx)), vd_load(&b->inv_ac[i])),
-        one);
+    const vd t = clamp(vd_mul(vd_fma(y, cy, vd_mul(x, cx)), vd_load(&b->inv_ac[i])), one);
     const vd acx = vd_fnma(t, cx, x), acy = vd_fnma(t, cy, y);
     const vd to_ac = vd_fma(acx, acx, vd_mul(acy, acy));
     const vd xb = vd_sub(x, bx), ex = vd_sub(cx, bx);
-    const vd s = clamp(vd_mul(vd_fma(y, cy, vd_mul(xb, ex)),
-                                           vd_load(&b->inv_bc[i])),
-                             one);
+    const vd s = clamp(vd_mul(vd_fma(y, cy, vd_mul(xb, ex)), vd_load(&b->inv_bc[i])), one);
     const vd bcx = vd_fnma(s, ex, xb), bcy = vd_fnma(s, cy, y);
     const vd to_bc = vd_fma(bcx, bcx, vd_mul(bcy, bcy));
 

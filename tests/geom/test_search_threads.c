@@ -74,9 +74,9 @@ static void find(const float *points, const float *queries, int n_threads, found
     grv_nearest_params nearest = grv_nearest_params_default();
     nearest.k = K;
     nearest.n_threads = n_threads;
-    assert_int_equal(grv_neighbours_nearest(neighbours, queries, N, &nearest, out->indices,
-                                            out->distances),
-                     GRV_OK);
+    assert_int_equal(
+        grv_neighbours_nearest(neighbours, queries, N, &nearest, out->indices, out->distances),
+        GRV_OK);
     const double radius = 0.06;
     grv_radius_params params = grv_radius_params_default();
     params.n_threads = n_threads;
