@@ -51,7 +51,8 @@ static inline simde__m512i emulated_alignr_epi64(simde__m512i a, simde__m512i b,
 {
     const simde__m512i_private high = simde__m512i_to_private(a), low = simde__m512i_to_private(b);
     simde__m512i_private out;
-    for (int i = 0; i < 8; i++) out.i64[i] = i + shift < 8 ? low.i64[i + shift] : high.i64[i + shift - 8];
+    for (int i = 0; i < 8; i++)
+        out.i64[i] = i + shift < 8 ? low.i64[i + shift] : high.i64[i + shift - 8];
     return simde__m512i_from_private(out);
 }
 
@@ -80,14 +81,14 @@ static inline int64_t emulated_reduce_min_epi64(simde__m512i a)
 #undef _mm512_maskz_loadu_ps
 #undef _mm512_mask_storeu_ps
 #undef _mm512_extractf32x8_ps
-#define _mm512_permute_ps(a, control)       emulated_permute_ps(a, control)
-#define _mm512_maskz_loadu_ps(mask, p)      emulated_maskz_loadu_ps(mask, p)
-#define _mm512_mask_storeu_ps(p, mask, a)   emulated_mask_storeu_ps(p, mask, a)
-#define _mm512_extractf32x8_ps(a, half)     emulated_extractf32x8_ps(a, half)
-#define _mm512_mask_storeu_pd(p, mask, a)   emulated_mask_storeu_pd(p, mask, a)
+#define _mm512_permute_ps(a, control)        emulated_permute_ps(a, control)
+#define _mm512_maskz_loadu_ps(mask, p)       emulated_maskz_loadu_ps(mask, p)
+#define _mm512_mask_storeu_ps(p, mask, a)    emulated_mask_storeu_ps(p, mask, a)
+#define _mm512_extractf32x8_ps(a, half)      emulated_extractf32x8_ps(a, half)
+#define _mm512_mask_storeu_pd(p, mask, a)    emulated_mask_storeu_pd(p, mask, a)
 #define _mm256_mask_storeu_epi32(p, mask, a) emulated_mask_storeu_epi32_256(p, mask, a)
-#define _mm512_alignr_epi64(a, b, shift)    emulated_alignr_epi64(a, b, shift)
-#define _mm512_reduce_min_epi32(a)          emulated_reduce_min_epi32(a)
-#define _mm512_reduce_min_epi64(a)          emulated_reduce_min_epi64(a)
+#define _mm512_alignr_epi64(a, b, shift)     emulated_alignr_epi64(a, b, shift)
+#define _mm512_reduce_min_epi32(a)           emulated_reduce_min_epi32(a)
+#define _mm512_reduce_min_epi64(a)           emulated_reduce_min_epi64(a)
 
 #endif
