@@ -57,7 +57,8 @@ typedef struct grvi_neighbour_kernels {
                    double bound, int64_t limit, int32_t *positions, void *squared);
     /* Sorts 0 <= n <= GRVI_SHORT_ROW neighbours by index, squared along; no two indices are equal. */
     void (*sort_short)(int64_t n, int32_t *indices, void *squared);
-    /* Reorders points [begin, end) so that along the axis on which they extend most none of the first n_first is larger than any of the others.
+    /* Reorders points [begin, end) so that along the axis on which they extend most (of more than 1024: of at least 500 evenly spaced ones) none of the first
+     * n_first is larger than any of the others.
      * end - begin and n_first: multiples of GRVI_TREE_WIDTH, 0 < n_first < end - begin; NaN, fewer than GRVI_TREE_WIDTH of them, are larger than all.
      * scratch: the others are moved through elements [scratch_end - (end - begin - n_first) - GRVI_TREE_WIDTH, scratch_end) */
     void (*split)(const grvi_point_arrays *points, int64_t begin, int64_t end, int64_t n_first,

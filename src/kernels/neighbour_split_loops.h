@@ -29,15 +29,15 @@ GRVI_STEP KEY NAME(order_key)(KEY bits)
     return bits < 0 ? bits ^ KEY_MAX : bits;
 }
 
-/* Samples of long ranges show their extent well enough. */
-enum { NAME(EXTENT_SAMPLES) = 64 };
+/* Of longer ranges at most so many leaves are looked at: they show the extent well enough. */
+enum { NAME(EXTENT_LEAVES) = 64 };
 
-/* The widest axis, and smallest and largest coordinate along it, of at least every so many points. */
+/* The widest axis, and smallest and largest coordinate along it. */
 static int NAME(widest_axis)(const grvi_point_arrays *points, int64_t begin, int64_t end,
                              REAL *lower, REAL *upper)
 {
     const int64_t n_blocks = (end - begin) / GRVI_TREE_WIDTH,
-                  step = (n_blocks + NAME(EXTENT_SAMPLES) - 1) / NAME(EXTENT_SAMPLES);
+                  step = (n_blocks + NAME(EXTENT_LEAVES) - 1) / NAME(EXTENT_LEAVES);
     int widest = 0;
     REAL extent = -1;
     for (int d = 0; d < 3; d++) {
