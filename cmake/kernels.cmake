@@ -5,8 +5,8 @@ option(GROVE_EMULATE_AVX512 "tests only: AVX-512 kernels by portable code (libsi
 include(CheckCCompilerFlag)
 check_c_compiler_flag(-mavx2 GROVE_HAS_AVX2)
 check_c_compiler_flag(-mavx512f GROVE_HAS_AVX512)
-# With sanitizers unrolled kernels take minutes to compile: none for an instruction set that this machine cannot run, no checks in
-# pair16, which is never chosen, and -O3 in optimised builds only.
+# With sanitizers unrolled kernels take minutes to compile: none for an instruction set that this machine cannot run, and -O3 in
+# optimised builds only.
 if(GROVE_SANITIZE AND EXISTS /proc/cpuinfo)
   file(STRINGS /proc/cpuinfo avx512_flags REGEX "avx512dq" LIMIT_COUNT 1)
   if(NOT avx512_flags)
@@ -26,9 +26,6 @@ function(grove_kernel_flags)
     elseif(source MATCHES "/kernels/[^/]*_avx512\\.c$" AND GROVE_HAS_AVX512)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
         "-DGRVI_AVX512=1;-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mprefer-vector-width=512;${optimise}")
-    endif()
-    if(source MATCHES "/kernels/[^/]*_pair16_avx2\\.c$" AND GROVE_SANITIZE)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=all")
     endif()
     if(source MATCHES "/kernels/" AND GROVE_SANITIZE STREQUAL "fuzzer")
       # no parser is in there, and unrolled loops with all checks take minutes to compile

@@ -182,12 +182,14 @@ GRV_API grv_status grv_batch_object(grv_batch *batch, const char *name, const ch
 /** A program, run in an empty folder of its own, without a shell. Its arguments may contain {0}, {1}, ...: the task's arguments as text; a file
  * argument stands for the path of a copy in that folder. Results: the exit must be 0, then the output files become values in
  * the order given; a missing one fails the task. What it prints goes to the task's log.
- * @param argv  [n] program and arguments; the program is looked for on the worker's PATH
+ * @param argv  [n] program and arguments; the program is looked for on the worker's PATH. With nodes_per_task, the words of srun come first, or where an
+ *        argument is "{srun}", for a program that starts the ranks itself
  * @param outputs  [n_outputs] paths relative to that folder; {0} ... as above */
 GRV_API grv_status grv_batch_program(grv_batch *batch, const char *const *argv, int n, const char *const *outputs, int n_outputs,
                                      grv_batch_function *function) GRV_MUST_CHECK;
 
-/** Stores a large value once, by content, for use in any number of tasks. @param shared  written; needs no release */
+/** Stores a large value once, by content, for use in any number of tasks; the workers of a machine share one copy in memory.
+ * @param shared  written; needs no release */
 GRV_API grv_status grv_batch_broadcast(grv_batch *batch, const grv_batch_value *value, grv_batch_value *shared) GRV_MUST_CHECK;
 
 /** One call of a function. @param args  [n_args] @param task  its number, written */
@@ -260,6 +262,11 @@ typedef struct grv_batch_counts {
 } grv_batch_counts;
 /** The counts now, without driving the job. */
 GRV_API grv_batch_counts grv_batch_counts_get(const grv_batch *batch);
+/** "3 ready, 2 running, 95 done": the states that any task is in. @param text  [size] written; cut if it is longer */
+GRV_API void grv_batch_counts_text(const grv_batch_counts *counts, char *text, int64_t size);
+/** Shows the job as progress: these counts, the cost where there is one, the time left by the tasks that have ended since the step began.
+ * @param progress  of a step of all of the job's tasks */
+GRV_API void grv_batch_show(const grv_batch *batch, grv_progress *progress);
 
 /** A task. Strings are borrowed until the next call on the job. */
 typedef struct grv_batch_task {
@@ -268,6 +275,7 @@ typedef struct grv_batch_task {
     grv_batch_state state;
     int attempts;       /**< begun so far */
     int worker;         /**< of the last attempt, or -1 */
+    const char *node;   /**< name of the machine which that worker runs on; "" until the driver heard it */
     double submitted_s; /**< Unix time */
     double started_s, ended_s; /**< of the last attempt that ended; 0: none */
     int64_t bytes;      /**< of its results */
@@ -286,15 +294,16 @@ GRV_API grv_status grv_batch_log(grv_batch *batch, int64_t task, char **text) GR
 /** Deletes a job's folder. @errors GRV_E_EXISTS while a driver has it open; GRV_E_FORMAT if the folder is no job */
 GRV_API grv_status grv_batch_clean(const char *folder) GRV_MUST_CHECK;
 
-/** The process of a worker: what `grove batch worker FOLDER NUMBER [END]` runs. Returns when the worker leaves. After SIGTERM it finishes the
+/** The process of a worker: what `grove batch worker FOLDER NUMBER [END [BEFORE]]` runs. Returns when the worker leaves. After SIGTERM it finishes the
  * task that runs, gives back the others and leaves.
  * @param end_s  Unix time when its place ends; 0: nobody says
+ * @param before  how the process ended whose place it takes, under the same number: the task that this one ran has crashed; NULL: it is the first
  * @errors GRV_E_IO, GRV_E_FORMAT */
-GRV_API grv_status grv_batch_worker(const char *folder, int number, double end_s) GRV_MUST_CHECK;
+GRV_API grv_status grv_batch_worker(const char *folder, int number, double end_s, const char *before) GRV_MUST_CHECK;
 
-/** The process that starts workers first, first + 1, ..., first + n - 1 on a node, as `grove batch worker`, and notes how they ended if they did not
- * say: what `grove batch node` runs. SIGTERM is passed on. Returns when all have ended.
- * @errors GRV_E_IO */
+/** The process that starts workers first, first + 1, ..., first + n - 1 on a node, as `grove batch worker`: what `grove batch node` runs. One that is
+ * killed is started anew, unless it ends at once three times in a row: then it is noted how. SIGTERM is passed on. Returns when all have ended.
+ * @errors GRV_E_ARG, GRV_E_NOMEM */
 GRV_API grv_status grv_batch_node(const char *folder, int first, int n, double end_s) GRV_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -92,12 +92,29 @@ GRV_API grv_status grv_bench_store(const char *problem, const char *folder,
 GRV_API grv_status grv_bench_mesh(const char *problem, const char *folder,
                                   grv_bench_result *result) GRV_MUST_CHECK;
 
-/** The batch engine on local workers: tasks without work, programs, or tasks that sleep.
- * Problems: "batch:<call|program|sleep>:<tasks>[:w<workers>][:r<repetitions>][:s<seconds>]", by default a worker per core, 3 repetitions, sleeps of 2 s.
+/** The batch engine: tasks without work, programs, tasks that sleep, a large value for all tasks, on local workers; a job on Slurm.
+ * Problems: "batch:<call|program|sleep|broadcast|slurm>:<tasks>[:w<workers>][:r<repetitions>][:s<seconds>][:m<MiB>]", by default a worker per core,
+ * 3 repetitions (broadcast and slurm: once), sleeps of 2 s, 1024 MiB.
  * call: an in-process C function that returns its number; program: `true`. Values: submit_seconds, milliseconds_per_task, tasks_per_second,
  * efficiency (work over workers times time), driver_peak_bytes. Correct: every task is done and results are their tasks'.
- * @errors GRV_E_ARG for a problem that is not one, GRV_E_IO, GRV_E_NOT_FOUND if the program grove is not there for the workers */
-GRV_API grv_status grv_bench_batch(const char *problem, grv_bench_result *result) GRV_MUST_CHECK;
+ * broadcast: median is the time that storing the value takes; values: again_seconds (the same once more), tasks_seconds (tasks that add it up),
+ * value_bytes, stored_bytes (of all blobs), read_bytes_per_worker and private_bytes_per_worker (the most; what workers map of the store is neither),
+ * driver_peak_bytes (the value included).
+ * Correct: sums are right and it is stored once.
+ * slurm: tasks of call in up to two allocations of that many workers. The median is the time from the submission until Slurm has the first
+ * allocation; values: submit_seconds, first_task_seconds, all_tasks_seconds, all from the submission on.
+ * @param folder  for the job; NULL: /tmp. slurm: needed, one that all nodes see
+ * @errors GRV_E_ARG for a problem that is not one, GRV_E_IO, GRV_E_NOT_FOUND if the program grove, or sbatch, is not there */
+GRV_API grv_status grv_bench_batch(const char *problem, const char *folder,
+                                   grv_bench_result *result) GRV_MUST_CHECK;
+
+/** A campaign (campaign.h) on local workers, whose simulator, a C function, sleeps.
+ * Problems: "batch:campaign:<samples>[:w<workers>][:s<seconds>]", by default a worker per core, sleeps of 2 s. The median is the time of the
+ * campaign, the floor that of the sleeps; values: efficiency, seconds_per_sample. Correct: all samples are done.
+ * @param folder  for data set and job; NULL: /tmp
+ * @errors as grv_bench_batch */
+GRV_API grv_status grv_bench_campaign(const char *problem, const char *folder,
+                                      grv_bench_result *result) GRV_MUST_CHECK;
 
 /** Distances to a triangle surface that lies in a folder as raw little-endian arrays: vertices.f32 [..][3], triangles.i32 [..][3]
  * (bench/peers/surface.py makes them from a mesh file).

@@ -36,11 +36,16 @@ GRV_API const grv_library *grv_libraries(int *n);
 typedef struct grv_memory {
     int64_t bytes;         /**< held now */
     int64_t peak_bytes;    /**< most held at once since the start */
+    int64_t kept_bytes;    /**< freed and kept for later (grv_memory_keep); not among `bytes` */
     int64_t n_allocations; /**< calls that took memory since the start */
 } grv_memory;
 
 /** The process's memory accounting. Thread-safe. */
 GRV_API grv_memory grv_memory_get(void);
+
+/** Freed blocks of 2 MiB and more stay in the process for later ones of about their size, up to so many bytes; 0, the default, gives all back to the system.
+ * For programs that take and release the same sizes again and again, such as to read one mesh after the other: systems clear fresh pages slowly. Thread-safe. */
+GRV_API void grv_memory_keep(int64_t bytes);
 
 /** Releases memory that a grove function handed over ("owned by the caller, free with grv_free"). NULL is allowed. */
 GRV_API void grv_free(void *pointer);

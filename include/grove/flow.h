@@ -85,6 +85,9 @@ GRV_API double grv_flow_box_distance(void *box, const double position[3], double
 GRV_API double grv_flow_circle_distance(void *circle, const double position[3], double time,
                                         double velocity[3]);
 
+/** A body inside a triangle surface: flow_mesh.h. */
+typedef struct grv_flow_mesh grv_flow_mesh;
+
 /** What is simulated and how. Start from grv_flow_params_default. */
 typedef struct grv_flow_params {
     int64_t n[3];     /**< cells; powers of two times a small number are fastest */
@@ -100,6 +103,9 @@ typedef struct grv_flow_params {
     grv_flow_distance *distance; /**< NULL: no body */
     void *body;                  /**< argument of distance; borrowed as long as the flow lives */
     bool body_moves;             /**< the body is measured again at every step */
+    const grv_flow_mesh *
+        mesh; /**< instead of distance: a body at rest; borrowed as long as the flow lives. NULL: none */
+    double mesh_centre[3]; /**< cells: where the mesh's centre is */
     grv_flow_scheme scheme;
     grv_flow_precision precision;
     int n_threads;   /**< >= 1 */
@@ -159,7 +165,8 @@ GRV_API grv_status grv_flow_run_until(grv_flow *flow, double time) GRV_MUST_CHEC
 /** Where the simulation stands. */
 GRV_API grv_flow_state grv_flow_state_get(const grv_flow *flow);
 
-/** Memory that a flow of these parameters takes, in bytes; 0 if the parameters are not valid. Nothing is allocated. */
+/** Memory that a flow of these parameters takes, in bytes; 0 if the parameters are not valid. Nothing is allocated. While a mesh is measured, up to
+ * 173 bytes for each cell of the box around it come on top. */
 GRV_API int64_t grv_flow_bytes(const grv_flow_params *params);
 
 /** What grv_flow_values copies out, one value a cell. */
@@ -183,6 +190,9 @@ GRV_API double grv_flow_kinetic_energy(const grv_flow *flow);
 /** Root of the mean square, and the largest absolute value, of the divergence over cells that are not inside a body.
  * @param[out] largest  may be NULL */
 GRV_API double grv_flow_divergence(const grv_flow *flow, double *largest);
+
+/** Volume of the body as the grid has it, in cells^3: the mean over the three directions of the sum of 1 - mu0. */
+GRV_API double grv_flow_body_volume(const grv_flow *flow);
 
 /** Force of the fluid on the body as the surface integral of pressure and viscous stress, smoothed over one cell to each side.
  * It converges from below; see grv_flow_control_volume_force.

@@ -1,5 +1,5 @@
 /** @file flow_sample.h
- * Training data of the flow surrogate: one simulation of the flow past a sphere, written to the caller's arrays.
+ * Training data of the flow surrogate: one simulation of the flow past a sphere or another body, written to the caller's arrays.
  *
  * The set-up is that of the SciAI4Industry paper at any size: a box whose whole boundary has one velocity, a sphere in it, the
  * z component of the vorticity on cell edges at equal intervals, clipped and scaled. Memory order of all arrays as in files: the last
@@ -8,7 +8,7 @@
 #ifndef GROVE_FLOW_SAMPLE_H
 #define GROVE_FLOW_SAMPLE_H
 
-#include "grove/flow.h"
+#include "grove/flow_mesh.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,10 +16,14 @@ extern "C" {
 
 /** One sample. Start from grv_flow_sample_params_default. */
 typedef struct grv_flow_sample_params {
-    int64_t n[3];       /**< cells */
-    double radius;      /**< of the sphere, cells; L of the convective unit */
-    double centre[3];   /**< cells; the sphere must lie inside the box with a cell to spare */
+    int64_t n[3];     /**< cells */
+    double radius;    /**< of the sphere, cells; L of the convective unit */
+    double centre[3]; /**< cells; the body must lie inside the box with a cell to spare */
+    const grv_flow_shape *
+        shape; /**< instead of the sphere: radius is half its longest side, see grv_flow_pose. NULL: a sphere */
+    double rotation[3]; /**< of the shape, degrees; grv_flow_pose */
     double velocity[3]; /**< on the boundary and at the start, cells per time; not zero */
+    bool has_exit;      /**< the upper x face lets the flow out; needs velocity[0] > 0 */
     double viscosity;   /**< cells^2 per time; Re = |velocity component scale| radius / viscosity */
     int64_t n_snapshots; /**< >= 1 */
     double
@@ -49,7 +53,9 @@ typedef struct grv_flow_sample_report {
     int64_t n_stagnated; /**< solves that ended above the tolerance */
     double
         largest_residual_ratio; /**< divergence after / before projection, the worst of all solves */
-    double seconds;             /**< wall time */
+    double body_volume;         /**< as the grid has it, cells^3: grv_flow_body_volume */
+    double set_up_seconds; /**< of `seconds`, until the first step: mostly distances to the body */
+    double seconds;        /**< wall time */
 } grv_flow_sample_report;
 
 /** Called after every step.
@@ -65,7 +71,7 @@ GRV_API grv_flow_sample_params grv_flow_sample_params_default(void);
  * @param arrays  written; input and target must not be NULL. After an error their content is undefined
  * @param progress  may be NULL
  * @param[out] report  may be NULL
- * @errors GRV_E_ARG (parameter named), GRV_E_NOMEM, GRV_E_NUMERIC (step named), GRV_E_INTERRUPTED when progress said so */
+ * @errors GRV_E_ARG (parameter named, or the shape encloses nothing), GRV_E_NOMEM, GRV_E_NUMERIC (step named), GRV_E_INTERRUPTED when progress said so */
 GRV_API grv_status grv_flow_sample_run(const grv_flow_sample_params *params,
                                        const grv_flow_sample_arrays *arrays,
                                        grv_flow_sample_progress *progress, void *user,

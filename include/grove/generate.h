@@ -1,5 +1,5 @@
 /** @file generate.h
- * Making a data set: flows around a sphere at different places (the SciAI4Industry paper's Navier-Stokes set at any size).
+ * Making a data set: flows around a sphere, or another body, at different places (the SciAI4Industry paper's Navier-Stokes set at any size).
  */
 #ifndef GROVE_GENERATE_H
 #define GROVE_GENERATE_H
@@ -18,8 +18,11 @@ typedef struct grv_generate_config {
     int64_t samples;          /**< flows */
     int64_t seed;             /**< of the places */
     grv_i64_list grid;        /**< cells in x, y, z */
-    double radius;            /**< of the sphere, cells */
+    double radius;            /**< of the sphere, cells; of a body half its longest side, before it is turned */
+    char *body;               /**< mesh file; "": a sphere */
+    grv_f64_list rotation;    /**< of the body about x, then y, then z, degrees */
     grv_f64_list velocity;    /**< on the boundary */
+    bool has_exit;            /**< the upper x face lets the flow out */
     double reynolds;          /**< radius / viscosity: unit velocity, as the paper defines it */
     grv_f64_list centre_min;  /**< smallest coordinates of the centre, as a fraction of the grid */
     grv_f64_list centre_max;  /**< largest */
@@ -30,6 +33,7 @@ typedef struct grv_generate_config {
     int precision;            /**< grv_flow_precision */
     int threads;              /**< flows at a time, each on one thread; 0: as many as the machine has */
     int planes_per_chunk;     /**< thickness of the stored pieces */
+    char *picture;            /**< PNG that the command draws of the first flow when all are there; "": none */
 } grv_generate_config;
 
 /** Keys, defaults, ranges and help of grv_generate_config. A constant. Not collective. */
@@ -50,7 +54,7 @@ typedef bool grv_generate_stop(void *argument);
 /** Makes what is missing of a data set: a call that was stopped, or killed, is simply repeated. Sample i depends on the configuration and i
  * only. A flow that fails is marked and the others go on. Not collective.
  * @param log  may be NULL; @param stop  may be NULL
- * @errors GRV_E_CONFIG (also when the data set there was made otherwise), GRV_E_IO, GRV_E_INTERRUPTED (what is done is kept) */
+ * @errors GRV_E_CONFIG (also when the data set there was made otherwise), errors of the body (grv_flow_shape_read, grv_flow_mesh_create), GRV_E_IO, GRV_E_INTERRUPTED (what is done is kept) */
 GRV_API grv_status grv_generate(const grv_generate_config *config, grv_log *log, grv_generate_stop *stop, void *stop_argument,
                                 grv_generate_result *result) GRV_MUST_CHECK;
 

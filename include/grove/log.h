@@ -112,6 +112,8 @@ typedef struct grv_progress {
     const char *unit;           /**< "flows"; borrowed */
     int64_t total;              /**< units in the whole step */
     int64_t done;               /**< units done */
+    int64_t before;             /**< of these, done before the step began */
+    char text[128];             /**< shown in place of the numbers; "": they are shown */
     double start_s;             /**< clock at the start */
     double shown_s;             /**< clock at the last drawing */
     struct grv_progress *outer; /**< the step that this one is part of */
@@ -120,6 +122,13 @@ typedef struct grv_progress {
 /** Starts a step of `total` units. A step inside another one hides the outer one until it ends. Ended in reverse order. */
 GRV_API void grv_progress_begin(grv_progress *progress, grv_log *log, const char *label,
                                 const char *unit, int64_t total);
+
+/** Right after the begin: `done` units were there already. They count, but say nothing about how fast the step is. */
+GRV_API void grv_progress_skip(grv_progress *progress, int64_t done);
+
+/** From the next drawing on shows this text in place of the units done and their rate, before the time left.
+ * @param text  copied; what is longer than 127 bytes is cut */
+GRV_API void grv_progress_describe(grv_progress *progress, const char *text);
 
 /** `done` units are finished. Cheap: draws at the intervals of the log only; in the thread that began the step. */
 GRV_API void grv_progress_update(grv_progress *progress, int64_t done);

@@ -68,6 +68,8 @@ typedef struct grv_mesh_arrays {
 /** A mesh, all of its arrays in memory. Arrays that a kind does not have are NULL, their counts 0. */
 typedef struct grv_mesh {
     grv_mesh_kind kind; /**< which of the following are in use */
+    const char *
+        format; /**< of the file that it was read from: "STL", "STL text", "OBJ", "VTK XML", "VTK legacy"; a constant. NULL if made otherwise */
     grv_mesh_array
         points; /**< [n_points, 3], GRV_STORE_F32 or GRV_STORE_F64 as in the file (integers become GRV_STORE_F64); NaN is kept */
     int64_t n_cells; /**< listed cells (SURFACE, CELLS) */
@@ -130,6 +132,36 @@ GRV_API grv_status grv_mesh_set_points(grv_mesh *mesh, grv_store_type type, int6
 GRV_API grv_status grv_mesh_set_cells(grv_mesh *mesh, int64_t n_cells, const int64_t *offsets,
                                       const int64_t *connectivity,
                                       const uint8_t *types) GRV_MUST_CHECK;
+
+/** Least and largest value of a component of an array; values that are not finite are left out. Integers beyond 2^53 are rounded.
+ * @param component  0 <= component < n_components
+ * @param min,max  NaN where no value is finite
+ * @param n_not_finite  NaN and infinite values; may be NULL */
+GRV_API void grv_mesh_array_range(const grv_mesh_array *array, int component, double *min,
+                                  double *max, int64_t *n_not_finite);
+
+/** Centres of the listed cells: the mean of a cell's points, summed in double and rounded once to the type of the points; NaN for a cell without points.
+ * @param mesh  SURFACE or CELLS
+ * @param centres  [n_cells, 3] of the type of the points, written
+ * @errors GRV_E_ARG for an image or structured grid */
+GRV_API grv_status grv_mesh_cell_centres(const grv_mesh *mesh, void *centres) GRV_MUST_CHECK;
+
+/** Scales and moves a mesh: x' = x * scale + translate on each axis, in double, rounded once to the type of the points. Data stay as they are (vectors are not turned).
+ * @param scale  [3] finite, > 0; the same on all axes for an image whose axes are turned
+ * @param translate  [3] finite
+ * @errors GRV_E_ARG; the mesh is unchanged then */
+GRV_API grv_status grv_mesh_transform(grv_mesh *mesh, const double scale[3],
+                                      const double translate[3]) GRV_MUST_CHECK;
+
+/** Writes a mesh into a store (Zarr), as a group of arrays: `points` [n, 3]; `offsets`, `connectivity`, `types` (and `face_offsets`, `faces` of polyhedra) as in
+ * grv_mesh, or, of a surface of nothing but triangles, `triangles` [n, 3]; coordinates `x`, `y`, `z` of a rectilinear grid; groups `point_data`, `cell_data`
+ * and `field_data` with the named arrays, [n] or [n, components], of grids [nz, ny, nx] or [nz, ny, nx, components]. Characters that names in stores cannot have become
+ * '_', names that repeat get a number. The attribute `grove_mesh` has kind, extent, origin, spacing, direction, time and the texts.
+ * @param store  writable
+ * @param path  of the group, where nothing may be
+ * @errors GRV_E_EXISTS, GRV_E_IO, GRV_E_NOMEM */
+GRV_API grv_status grv_mesh_store(const grv_mesh *mesh, grv_store *store,
+                                  const char *path) GRV_MUST_CHECK;
 
 /** How a file is read. */
 typedef struct grv_mesh_read_params {

@@ -105,6 +105,7 @@ typedef struct grv_slice_panel {
     double min; /**< range of the colours; min == max: what the finite values of the scale need */
     double max; /**< upper end of the range */
     const char *unit; /**< beside the colour bar, "vorticity [1/s]"; NULL for none */
+    bool marks_zero;  /**< a dark line where the field, interpolated between cell centres, is zero */
 } grv_slice_panel;
 
 /** Slices side by side: simulation, prediction, error. min, max, unit, is_diverging of a scale are those of its first panel. */
@@ -144,6 +145,14 @@ typedef struct grv_curves {
 /** Draws curves into a PNG file.
  * @errors GRV_E_ARG no curves; GRV_E_IO, GRV_E_NOMEM */
 GRV_API grv_status grv_report_curves(const grv_curves *curves, const char *path) GRV_MUST_CHECK;
+
+/** Draws a flow of a data set that `grove simulate` or `grove generate` made: the vorticity at up to four times, in the plane across the third
+ * axis that the body has most of, the body grey.
+ * @param data  path of the data set
+ * @param sample  must be done
+ * @errors GRV_E_CONFIG if the data set does not hold flows, errors of grv_dataset_read, GRV_E_IO, GRV_E_NOMEM */
+GRV_API grv_status grv_report_flow(const char *data, int64_t sample,
+                                   const char *path) GRV_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,7 @@ enum grv_task_type {
 
 /** The worker's side of the calls below; a worker only ever appends members. */
 typedef struct grv_task_calls {
-    int version; /**< 1 */
+    int version; /**< 2; 1 had no find */
     int (*n_arguments)(grv_task *task);
     int64_t (*get_i64)(grv_task *task, int i);
     double (*get_f64)(grv_task *task, int i);
@@ -45,6 +45,7 @@ typedef struct grv_task_calls {
     void (*fail)(grv_task *task, const char *message);
     int64_t (*number)(grv_task *task);
     int (*attempt)(grv_task *task);
+    int (*find)(grv_task *task, const char *name);
 } grv_task_calls;
 
 /** Only the first member is for tasks. */
@@ -66,6 +67,14 @@ struct grv_task {
 
 /** Number of arguments. */
 static inline int grv_task_n_arguments(grv_task *task) { return task->calls->n_arguments(task); }
+/** Number of the argument with a name, for the calls below: in a campaign (grove generate), whose parameters have names; elsewhere, and for a name that
+ * is none, the task fails and -1 is returned. Besides the parameters, "seed" is a random number of the sample's own, that fits an int. */
+static inline int grv_task_find(grv_task *task, const char *name)
+{
+    if (task->calls->version >= 2) return task->calls->find(task, name);
+    task->calls->fail(task, "this grove is too old for arguments with names");
+    return -1;
+}
 /** Argument i as a whole number. */
 static inline int64_t grv_task_i64(grv_task *task, int i) { return task->calls->get_i64(task, i); }
 /** Argument i as a real number; whole numbers are taken too. */
@@ -96,7 +105,7 @@ static inline void grv_task_return_tensor(grv_task *task, int type, int rank, co
 }
 /** Fails the task with a message; return from the task afterwards. */
 static inline void grv_task_fail(grv_task *task, const char *message) { task->calls->fail(task, message); }
-/** Number of the task in its job. */
+/** Number of the task in its job; in a campaign, of the sample. */
 static inline int64_t grv_task_number(grv_task *task) { return task->calls->number(task); }
 /** 1 for the first attempt. */
 static inline int grv_task_attempt(grv_task *task) { return task->calls->attempt(task); }

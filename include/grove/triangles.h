@@ -47,6 +47,15 @@ GRV_API grv_status grv_triangles_from_mesh(const grv_mesh *mesh,
  * @errors GRV_E_NOMEM */
 GRV_API grv_status grv_triangles_to_mesh(const grv_triangles *triangles,
                                          grv_mesh **out) GRV_MUST_CHECK;
+/** Gives a mesh made by grv_triangles_to_mesh the data of the mesh that the triangles were taken from: cell data row by row as `faces` says, field data and time; point
+ * data only if all points are still there (nothing was welded or dropped).
+ * @param from  of grv_triangles_from_mesh
+ * @param to  of grv_triangles_to_mesh; its data are added to
+ * @errors GRV_E_ARG if a face or the points do not belong to these meshes, GRV_E_NOMEM */
+GRV_API grv_status grv_triangles_carry_data(const grv_triangles *triangles, const grv_mesh *from,
+                                            grv_mesh *to) GRV_MUST_CHECK;
+/** Bounding box of the points that triangles use; NaN without triangles, and on an axis with a NaN coordinate. */
+GRV_API void grv_triangles_box(const grv_triangles *triangles, double lower[3], double upper[3]);
 /** Releases the triangles; *triangles may be NULL. */
 GRV_API void grv_triangles_destroy(grv_triangles **triangles);
 

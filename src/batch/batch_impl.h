@@ -20,7 +20,7 @@ enum grvi_record_kind {
     GRVI_R_RETRY,    /* J: i64 task, i64 attempts begun */
     GRVI_R_TASK,     /* I: i64 task, i64 attempt, i64 how often it ran before, i64 function, i64 alone, i64 n_args, values */
     GRVI_R_RECALL,   /* in `cancel`: i64 bytes of the inbox whose tasks are given back, those that have begun excepted */
-    GRVI_R_HELLO,    /* O: i64 process, f64 time, f64 when its place ends or 0; J: i64 worker, f64 time, f64 end */
+    GRVI_R_HELLO,    /* O: i64 process, f64 time, f64 when its place ends or 0, name of its node; J: i64 worker, the same from time on */
     GRVI_R_BYE,      /* O: nothing follows, whatever stands in the inbox */
     GRVI_R_LEAVE,    /* I: nothing more will come */
     GRVI_R_LEAVING   /* O: f64 time; it was told to go (SIGTERM) and takes no more tasks */
@@ -100,6 +100,13 @@ typedef struct grvi_edge {
     int32_t task, next;
 } grvi_edge;
 
+/* What a worker needs to know about its place: the same while it lives, in its file `settings`. */
+typedef struct grvi_worker_settings {
+    int cores, nodes, ranks; /* nodes > 0: programs are started by srun, over so many */
+    int64_t memory;
+    double time_limit_s, idle_s;
+} grvi_worker_settings;
+
 typedef struct grvi_handed {
     int64_t task, attempt;
 } grvi_handed;
@@ -113,19 +120,22 @@ typedef struct grvi_batch_worker {
     bool was_cut_short;       /* ... and before the time that was agreed: no fault of the task that runs */
     grvi_executor_kind executor;
     double end_s;             /* Unix time when its place ends; 0: nobody says */
-    char *handle;             /* of the executor */
+    char *handle;             /* of the executor; NULL when gone */
+    char *node;               /* name of the machine it runs on; NULL: it has not said so */
+    double time_limit_s;      /* of a task, that it keeps; 0: none */
     int inbox;                /* descriptor, -1 when gone */
     grvi_record_reader outbox;
     int64_t outcomes_to_skip; /* after a restart: taken in by the driver before */
     grvi_handed *handed;      /* [first, end) of a ring of handed_capacity */
     int64_t first, end, handed_capacity;
     grvi_handed last;         /* whose outcome was taken last */
+    int64_t log_end;          /* bytes of its output before the task that runs */
     uint8_t *has_function;    /* [n_functions then] */
     int n_has_function;
     double mean_s;            /* of its tasks, running mean; 0: unknown */
     int64_t inbox_bytes;      /* written by this driver and those before */
     double damaged_s;         /* clock since when what stands next in the outbox is no record; 0: all is well */
-    double told_s;            /* clock when it last told an outcome, or was given the first task */
+    double told_s;            /* clock when it last told an outcome, said hello, or was given the first task */
     bool is_recalled;
     double started_s;
 } grvi_batch_worker;
@@ -154,6 +164,7 @@ typedef struct grvi_executor_class {
 } grvi_executor_class;
 struct grvi_executor {
     const grvi_executor_class *class;
+    double late_s; /* what a worker writes is seen by then, unless it hangs */
 };
 grv_status grvi_executor_local_create(const char *folder, const grv_batch_params *params, grvi_executor **executor) GRV_MUST_CHECK;
 grv_status grvi_executor_slurm_create(const char *folder, const grv_batch_params *params, grvi_executor **executor) GRV_MUST_CHECK;
@@ -195,7 +206,7 @@ struct grv_batch {
     int n_shared;
 };
 
-enum { GRVI_FORMAT_VERSION = 1, GRVI_SUBMIT_MOST = 4096 /* tasks of one record: they may take no bytes in it */ };
+enum { GRVI_FORMAT_VERSION = 2, GRVI_SUBMIT_MOST = 4096 /* tasks of one record: they may take no bytes in it */ };
 
 /* ---- table.c: the index of tasks ---- */
 
@@ -231,6 +242,24 @@ grv_status grvi_job_commit(grv_batch *batch, bool now) GRV_MUST_CHECK;
 grv_status grvi_job_tell_worker(grv_batch *batch, int worker, int64_t kind, int64_t value) GRV_MUST_CHECK;
 grv_status grvi_job_path(const grv_batch *batch, const char *format, int number, char **path) GRV_MUST_CHECK;
 double grvi_unix_time(void);
+
+/* ---- submit.c ---- */
+
+/* Fills in name, flags and files of a C function, whose contents are put into the blobs. After an error grvi_function_fini is still to be called. */
+grv_status grvi_function_read(grvi_kv *blobs, const char *name, const char *flags, const char *const *paths, int n, grvi_function *function) GRV_MUST_CHECK;
+
+/* ---- worker_files.c ---- */
+
+/* Path of a file of a worker. */
+grv_status grvi_worker_path(const char *folder, int worker, const char *name, char **path) GRV_MUST_CHECK;
+grv_status grvi_settings_write(const char *folder, int worker, const grvi_worker_settings *settings) GRV_MUST_CHECK;
+grv_status grvi_settings_read(const char *folder, int worker, grvi_worker_settings *settings) GRV_MUST_CHECK;
+
+/* ---- session.c ---- */
+
+/* Kills what the leader of a session started, and itself: workers lead sessions, and programs have groups of their own in them. Returns how many there
+ * were: 0 once all have ended. */
+int grvi_session_kill(long leader);
 
 /* ---- requests.c ---- */
 

@@ -9,6 +9,9 @@
 #include "core/fs.h"
 #include "grove/core.h"
 
+/* smaller blobs are read: a page's worth of work is not saved by sharing it */
+static const int64_t mapped_from = (int64_t)1 << 20;
+
 void grvi_hash(const void *data, int64_t n, char hash[GRVI_HASH_BYTES])
 {
     const XXH128_hash_t h = XXH3_128bits(data, (size_t)n);
@@ -30,18 +33,52 @@ grv_status grvi_blob_put(grvi_kv *kv, const void *data, int64_t n, grvi_blob *bl
     return kv->class->put(kv, blob->hash, data, n);
 }
 
-grv_status grvi_blob_get(grvi_kv *kv, const grvi_blob *blob, char **data)
+static grv_status check_content(const grvi_blob *blob, const void *data, int64_t n)
 {
     char hash[GRVI_HASH_BYTES];
+    grvi_hash(data, n, hash);
+    GRV_CHECK(n == blob->n_bytes && strcmp(hash, blob->hash) == 0, GRV_E_FORMAT,
+              "blob %s: %lld bytes of that content expected, %lld bytes with hash %s found", blob->hash, (long long)blob->n_bytes, (long long)n, hash);
+    return GRV_OK;
+}
+
+grv_status grvi_blob_get(grvi_kv *kv, const grvi_blob *blob, char **data)
+{
     int64_t n = 0;
     GRV_TRY(grvi_kv_get(kv, blob->hash, blob->n_bytes, data, &n));
     GRV_CHECK(*data != NULL, GRV_E_NOT_FOUND, "blob %s is not in the job's folder", blob->hash);
-    grvi_hash(*data, n, hash);
-    if (n == blob->n_bytes && strcmp(hash, blob->hash) == 0) return GRV_OK;
+    const grv_status status = check_content(blob, *data, n);
+    if (status == GRV_OK) return GRV_OK;
     grv_free(*data);
     *data = NULL;
-    GRV_FAIL(GRV_E_FORMAT, "blob %s: %lld bytes of that content expected, %lld bytes with hash %s found", blob->hash, (long long)blob->n_bytes,
-             (long long)n, hash);
+    return status;
+}
+
+grv_status grvi_blob_view_open(grvi_kv *kv, const grvi_blob *blob, grvi_blob_view *view)
+{
+    grvi_object object;
+    bool found = false;
+    *view = (grvi_blob_view){.n_bytes = blob->n_bytes};
+    if (kv->class->map_object != NULL && blob->n_bytes >= mapped_from) GRV_TRY(kv->class->open_object(kv, blob->hash, &object, &found));
+    if (found) {
+        if (object.n_bytes == blob->n_bytes) view->data = kv->class->map_object(kv, &object);
+        kv->class->close_object(kv, &object);
+    }
+    if (view->data == NULL) {
+        GRV_TRY(grvi_blob_get(kv, blob, &view->owned));
+        view->data = view->owned;
+        return GRV_OK;
+    }
+    const grv_status status = check_content(blob, view->data, view->n_bytes);
+    if (status != GRV_OK) grvi_blob_view_close(kv, view);
+    return status;
+}
+
+void grvi_blob_view_close(grvi_kv *kv, grvi_blob_view *view)
+{
+    if (view->owned == NULL && view->data != NULL) kv->class->unmap_object(kv, view->data, view->n_bytes);
+    grv_free(view->owned);
+    *view = (grvi_blob_view){0};
 }
 
 grv_batch_value grv_batch_tensor(grv_store_type type, int rank, const int64_t *shape, const void *data)
@@ -56,12 +93,6 @@ void grv_batch_value_fini(grv_batch_value *value)
     if (value == NULL) return;
     grv_free(value->owned);
     *value = (grv_batch_value){.kind = GRV_BATCH_NONE};
-}
-
-static const char *base_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 static grv_status pack_tensor(const grv_batch_value *value, grvi_wire_value *wire)
@@ -98,7 +129,7 @@ grv_status grvi_value_pack(grvi_kv *kv, const grv_batch_value *value, bool alway
     case GRV_BATCH_TENSOR: GRV_TRY(pack_tensor(value, wire)); break;
     case GRV_BATCH_FILE:
         GRV_CHECK(value->text != NULL, GRV_E_ARG, "a file value without path");
-        wire->text = base_name(value->text);
+        wire->text = grvi_fs_base_name(value->text);
         if (value->data != NULL) {
             wire->data = value->data;
             wire->n_bytes = value->n_bytes;

@@ -43,7 +43,8 @@ static grv_status push_handed(grvi_batch_worker *w, int64_t task, int64_t attemp
     return GRV_OK;
 }
 
-void grvi_worker_fini(grvi_batch_worker *w)
+/* Of one that is no more, what it was is kept. */
+static void close_mailbox(grvi_batch_worker *w)
 {
     if (w->inbox >= 0) (void)close(w->inbox);
     w->inbox = -1;
@@ -55,6 +56,13 @@ void grvi_worker_fini(grvi_batch_worker *w)
     w->handed = NULL;
     w->has_function = NULL;
     w->handed_capacity = w->first = w->end = 0;
+}
+
+void grvi_worker_fini(grvi_batch_worker *w)
+{
+    close_mailbox(w);
+    grv_free(w->node);
+    w->node = NULL;
 }
 
 /* Is this still the attempt whose outcome counts? */
@@ -77,19 +85,30 @@ static grv_status append_outcome(grv_batch *b, grvi_outcome_record *r, const voi
     return grvi_job_append(b, begin);
 }
 
-/* What the driver itself tells about a task that its worker will tell nothing about. */
+static int64_t output_bytes(const grv_batch *b, int worker)
+{
+    char *path = NULL;
+    struct stat info;
+    const bool is_there = grvi_worker_path(b->folder, worker, "output", &path) == GRV_OK && stat(path, &info) == 0;
+    grv_free(path);
+    return is_there ? (int64_t)info.st_size : 0;
+}
+
+/* What the driver itself tells about a task that its worker will tell nothing about. Of one that is lost, the log is what its worker printed at last. */
 static grv_status tell(grv_batch *b, int worker, const grvi_handed *h, grvi_outcome outcome, const char *reason)
 {
     const double now = grvi_unix_time();
     grvi_outcome_record r = {.task = h->task, .attempt = h->attempt, .worker = worker, .outcome = outcome, .reason = reason, .start = now, .end = now};
+    if (outcome == GRVI_OUTCOME_LOST) r.log_begin = b->workers[worker].log_end;
+    if (outcome == GRVI_OUTCOME_LOST) r.log_end = output_bytes(b, worker);
     return is_current(b, worker, h) ? append_outcome(b, &r, NULL, 0) : GRV_OK;
 }
 
-/* The end of a text file, for messages. */
-static grv_status append_tail(const grv_batch *b, const char *format, int number, grvi_text *out)
+/* Why a worker gave up, if it said so: the end of its log. */
+static grv_status append_last_words(const grv_batch *b, int number, grvi_text *out)
 {
     char *path = NULL, tail[512];
-    GRV_TRY(grvi_job_path(b, format, number, &path));
+    GRV_TRY(grvi_worker_path(b->folder, number, "worker.log", &path));
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     grv_free(path);
     if (fd < 0) return GRV_OK;
@@ -99,6 +118,7 @@ static grv_status append_tail(const grv_batch *b, const char *format, int number
     while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == ' ')) n--;
     for (ssize_t i = 0; i < n; i++)
         if (tail[i] == '\n') tail[i] = ' ';
+    if (n > 0) grvi_text_append(out, ": ");
     if (n > 0) grvi_text_append_n(out, tail, n);
     return GRV_OK;
 }
@@ -107,33 +127,39 @@ static grv_status append_tail(const grv_batch *b, const char *format, int number
 static grv_status end_worker(grv_batch *b, int number, const char *why)
 {
     grvi_batch_worker *const w = &b->workers[number];
-    grvi_text reason = {0};
+    grvi_text reason = {0}, lost = {0};
     grv_status status = GRV_OK;
     if (!w->said_hello && !w->said_bye) {
         b->start_failures += !grvi_executor_of(b, number)->class->is_queued; /* a queue has reasons of its own */
-        grvi_text_printf(&reason, "worker %d ended before it began (%s): ", number, why);
-        GRV_TRY_GOTO(append_tail(b, "workers/%d/worker.log", number, &reason));
+        grvi_text_printf(&reason, "worker %d ended before it began (%s)", number, why);
+        GRV_TRY_GOTO(append_last_words(b, number, &reason));
         grv_log_message(b->params.log, GRV_LOG_WARN, "%s", grvi_text_get(&reason));
     }
-    for (; n_handed(w) > 0; w->first++) {
-        const grvi_handed h = *first_handed(w);
-        const bool ran = w->said_hello && !w->said_bye && !w->was_cut_short;
-        char text[512];
-        (void)snprintf(text, sizeof text, "its worker %d vanished%s (%s)", number,
-                       w->end_s > 0 && grvi_unix_time() > w->end_s - 1 ? " at the end of its allocation's time" : "", why);
-        GRV_TRY_GOTO(tell(b, number, &h, ran ? GRVI_OUTCOME_LOST : GRVI_OUTCOME_REQUEUED, ran ? text : ""));
-        w->said_bye = true; /* the others behind the first had not begun */
+    if (n_handed(w) > 0 && w->said_hello && !w->said_bye && !w->was_cut_short) {
+        grvi_text_printf(&lost, "its worker %d vanished%s (%s)", number,
+                         w->end_s > 0 && grvi_unix_time() > w->end_s - 1 ? " at the end of its allocation's time" : "", why);
+        GRV_TRY_GOTO(append_last_words(b, number, &lost));
+        GRV_TRY_GOTO(tell(b, number, first_handed(w), GRVI_OUTCOME_LOST, grvi_text_get(&lost)));
+        w->first++;
     }
+    for (; n_handed(w) > 0; w->first++) GRV_TRY_GOTO(tell(b, number, first_handed(w), GRVI_OUTCOME_REQUEUED, "")); /* these had not begun */
     const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_GONE);
     grvi_put_i64(&b->pending, number);
     grvi_put_f64(&b->pending, grvi_unix_time());
     GRV_TRY_GOTO(grvi_job_append(b, begin));
-    grvi_worker_fini(w);
+    close_mailbox(w);
     GRV_CHECK_GOTO(b->start_failures < START_FAILURES_MOST, GRV_E_IO, "%d workers in a row could not begin; the last: %s", b->start_failures,
                    grvi_text_get(&reason));
 done:
     grvi_text_fini(&reason);
+    grvi_text_fini(&lost);
     return status;
+}
+
+/* By the runner, and again by the supervisor of a runner that was killed right then? */
+static bool is_told_twice(const grvi_batch_worker *w, const grvi_outcome_record *r)
+{
+    return w->last.attempt > 0 && r->task == w->last.task && r->attempt == w->last.attempt;
 }
 
 /* One outcome out of a mailbox; false: it is not what this worker can have to tell. */
@@ -142,17 +168,15 @@ static bool take_outcome(grv_batch *b, int number, grvi_fields *fields, grv_stat
     grvi_batch_worker *const w = &b->workers[number];
     grvi_outcome_record r;
     if (!grvi_get_outcome(fields, &r) || r.worker != number) return false;
-    /* told by the runner, and again by the supervisor of a runner that was killed right then */
-    const bool is_twice = w->last.attempt > 0 && r.task == w->last.task && r.attempt == w->last.attempt;
-    if (!is_twice) {
-        if (n_handed(w) == 0 || r.task != first_handed(w)->task || r.attempt != first_handed(w)->attempt) return false;
-        w->last = *first_handed(w);
-        w->first++;
-        const double seconds = fmax(1e-7, r.end - r.start);
-        if (r.outcome != GRVI_OUTCOME_RETURNED) w->mean_s = w->mean_s > 0 ? 0.8 * w->mean_s + 0.2 * seconds : seconds;
-        w->told_s = grv_clock_seconds();
-        w->is_recalled = w->is_recalled && n_handed(w) > 0;
-    }
+    if (is_told_twice(w, &r)) return true;
+    if (n_handed(w) == 0 || r.task != first_handed(w)->task || r.attempt != first_handed(w)->attempt) return false;
+    w->last = *first_handed(w);
+    w->first++;
+    const double seconds = fmax(1e-7, r.end - r.start);
+    if (r.outcome != GRVI_OUTCOME_RETURNED && r.outcome != GRVI_OUTCOME_CRASHED) w->mean_s = w->mean_s > 0 ? 0.8 * w->mean_s + 0.2 * seconds : seconds;
+    w->told_s = grv_clock_seconds();
+    w->log_end = r.log_end;
+    w->is_recalled = w->is_recalled && n_handed(w) > 0;
     /* also what no longer counts is noted: a later driver skips as many */
     *status = append_outcome(b, &r, r.values.at, fields->at - r.values.at);
     return true;
@@ -168,11 +192,19 @@ static bool is_damaged(grvi_batch_worker *w)
     return w->damaged_s > 0 && now - w->damaged_s > damage_s;
 }
 
-static grv_status put_away(grv_batch *b, int number)
+static grv_status put_away(grv_batch *b, int number, const char *why)
 {
     grvi_executor *const executor = grvi_executor_of(b, number);
     executor->class->kill(executor, b->workers[number].handle);
-    return end_worker(b, number, "what it told made no sense");
+    return end_worker(b, number, why);
+}
+
+/* A worker keeps its tasks' time limit by itself: one that tells nothing long after it hangs, or its node does. */
+static bool hangs(const grv_batch *b, int number)
+{
+    const grvi_batch_worker *const w = &b->workers[number];
+    const double limit = w->time_limit_s, late = grvi_executor_of(b, number)->late_s;
+    return limit > 0 && w->said_hello && n_handed(w) > 0 && grv_clock_seconds() - w->told_s > limit + fmax(limit, late);
 }
 
 static grv_status take_hello(grv_batch *b, int number, grvi_fields *fields)
@@ -181,14 +213,17 @@ static grv_status take_hello(grv_batch *b, int number, grvi_fields *fields)
     grvi_batch_worker *const w = &b->workers[number];
     (void)grvi_get_i64(fields);
     const double time = grvi_get_f64(fields), end = grvi_get_f64(fields);
+    const char *const node = grvi_get_string(fields);
     if (fields->failed) return GRV_OK;
     b->start_failures = 0;
+    w->told_s = grv_clock_seconds();
     if (executor->class->has_begun != NULL) executor->class->has_begun(executor, w->handle);
-    if (w->said_hello) return GRV_OK; /* an earlier driver heard it */
+    if (w->said_hello) return GRV_OK; /* an earlier driver heard it, or it was started anew */
     const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_HELLO);
     grvi_put_i64(&b->pending, number);
     grvi_put_f64(&b->pending, time);
     grvi_put_f64(&b->pending, end);
+    grvi_put_string(&b->pending, node);
     return grvi_job_append(b, begin);
 }
 
@@ -200,6 +235,7 @@ static void take_leaving(grvi_batch_worker *w, grvi_fields *fields)
 
 static grv_status read_outbox(grv_batch *b, int number, int64_t *n_outcomes)
 {
+    static const char nonsense[] = "what it told made no sense";
     grvi_batch_worker *const w = &b->workers[number];
     grvi_fields fields;
     int64_t kind = 0, offset = 0;
@@ -222,10 +258,10 @@ static grv_status read_outbox(grv_batch *b, int number, int64_t *n_outcomes)
         } else {
             is_good = false;
         }
-        if (!is_good) return put_away(b, number);
+        if (!is_good) return put_away(b, number, nonsense);
         w->damaged_s = 0;
     }
-    if (status == GRV_AGAIN && is_damaged(w)) return put_away(b, number);
+    if (status == GRV_AGAIN && is_damaged(w)) return put_away(b, number, nonsense);
     return status == GRV_AGAIN ? GRV_OK : status;
 }
 
@@ -237,6 +273,8 @@ static grv_status check_liveness(grv_batch *b, int number, int64_t *n_outcomes)
     if (!grvi_executor_of(b, number)->class->is_alive(grvi_executor_of(b, number), w->handle, number, &why)) {
         status = read_outbox(b, number, n_outcomes); /* what it told at last */
         if (status == GRV_OK && w->is_alive) status = end_worker(b, number, why.n > 0 ? grvi_text_get(&why) : "no reason is known");
+    } else if (hangs(b, number)) {
+        status = put_away(b, number, "it told nothing until long after its task's time limit");
     }
     grvi_text_fini(&why);
     return status;
@@ -265,19 +303,12 @@ done:
     return status;
 }
 
-/* What the worker needs to know about its place: limits that do not change while it lives. */
 static grv_status write_settings(const grv_batch *b, int number)
 {
-    char *path = NULL;
-    grvi_text text = {0};
-    grvi_text_printf(&text, "%d %lld %.17g %.17g %d %d\n", b->params.cores_per_task, (long long)b->params.memory_per_task, b->params.time_limit_s,
-                     b->params.idle_s, b->params.nodes_per_task, b->params.ranks_per_task);
-    grv_status status = grvi_text_status(&text);
-    if (status == GRV_OK) status = grvi_job_path(b, "workers/%d/settings", number, &path);
-    if (status == GRV_OK) status = grvi_fs_write_atomic(path, text.data, text.n, false);
-    grv_free(path);
-    grvi_text_fini(&text);
-    return status;
+    const grv_batch_params *const p = &b->params;
+    const grvi_worker_settings settings = {.cores = p->cores_per_task, .nodes = p->nodes_per_task, .ranks = p->ranks_per_task, .memory = p->memory_per_task,
+                                           .time_limit_s = p->time_limit_s, .idle_s = p->idle_s};
+    return grvi_settings_write(b->folder, number, &settings);
 }
 
 static grv_status prepare_worker(grv_batch *b, int number)
@@ -306,6 +337,7 @@ static grv_status start_workers(grv_batch *b, int n)
         grvi_put_string(&b->pending, handle);
         GRV_TRY_GOTO(grvi_job_append(b, begin));
         b->workers[i].is_adopted = false;
+        b->workers[i].time_limit_s = b->params.time_limit_s;
     }
     GRV_TRY_GOTO(grvi_job_commit(b, true)); /* a later driver must know them */
     for (int i = first; i < first + n; i++) GRV_TRY_GOTO(open_mailbox(b, i));
@@ -598,13 +630,30 @@ static grv_status skip_told(grv_batch *b, int number)
     grvi_fields fields;
     int64_t kind = 0, offset = 0;
     grv_status status = GRV_OK;
+    const grvi_handed last = w->last; /* of all of them, from the inbox */
+    w->last = (grvi_handed){0};
     for (int64_t n = w->outcomes_to_skip; n > 0 && status == GRV_OK;) {
+        grvi_outcome_record r;
         status = grvi_record_next(&w->outbox, &kind, &fields, &offset);
         if (status != GRV_OK) break;
-        n -= kind == GRVI_R_OUTCOME;
         if (kind == GRVI_R_LEAVING) take_leaving(w, &fields);
+        if (kind != GRVI_R_OUTCOME || !grvi_get_outcome(&fields, &r)) continue;
+        n -= !is_told_twice(w, &r);
+        w->last = (grvi_handed){r.task, r.attempt};
+        w->log_end = r.log_end;
     }
+    w->last = last;
     return status == GRV_AGAIN ? GRV_OK : status;
+}
+
+/* What it keeps by itself was said by the driver that started it. */
+static grv_status learn_time_limit(grv_batch *b, int number)
+{
+    grvi_worker_settings settings;
+    GRV_TRY(grvi_settings_read(b->folder, number, &settings));
+    b->workers[number].time_limit_s = settings.time_limit_s;
+    b->workers[number].told_s = grv_clock_seconds();
+    return GRV_OK;
 }
 
 grv_status grvi_drive_adopt(grv_batch *b)
@@ -613,6 +662,7 @@ grv_status grvi_drive_adopt(grv_batch *b)
         if (!b->workers[i].is_alive) continue;
         GRV_TRY(read_inbox(b, i));
         if (!b->is_driver) continue;
+        GRV_TRY(learn_time_limit(b, i));
         GRV_TRY(open_mailbox(b, i));
         GRV_TRY(skip_told(b, i));
         int64_t n_outcomes = 0;

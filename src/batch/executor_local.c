@@ -1,6 +1,5 @@
 /* Workers as processes of this machine, in sessions of their own, so that they outlive their driver. */
 #define _GNU_SOURCE /* POSIX_SPAWN_SETSID */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -40,27 +39,6 @@ static unsigned long long start_time_of(long pid)
     for (int field = 2; field < 22 && at != NULL; field++) at = strchr(at + 1, ' ');
     if (at != NULL) start = strtoull(at, NULL, 10);
     return start;
-}
-
-/* Ends what a worker started: it leads a session, and programs have groups of their own in it. A number that names a session is not used again. */
-static void kill_session(long leader)
-{
-    DIR *const directory = opendir("/proc");
-    const struct dirent *entry = NULL;
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        char path[300], text[1024];
-        long session = 0;
-        const long pid = strtol(entry->d_name, NULL, 10);
-        if (pid <= 1) continue;
-        (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-        const int fd = open(path, O_RDONLY | O_CLOEXEC);
-        const ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-        if (fd >= 0) (void)close(fd);
-        text[n > 0 ? n : 0] = '\0';
-        const char *const at = strrchr(text, ')');
-        if (at != NULL && sscanf(at + 1, " %*c %*d %*d %ld", &session) == 1 && session == leader) (void)kill((pid_t)pid, SIGKILL);
-    }
-    if (directory != NULL) (void)closedir(directory);
 }
 
 static int local_room(grvi_executor *executor, int wanted)
@@ -123,11 +101,11 @@ static bool local_is_alive(grvi_executor *executor, const char *handle, int numb
     if (reaped == pid) {
         if (WIFSIGNALED(ended)) grvi_text_printf(why, "signal %d, %s", WTERMSIG(ended), strsignal(WTERMSIG(ended)));
         else grvi_text_printf(why, "exit code %d", WEXITSTATUS(ended));
-        kill_session(pid);
+        (void)grvi_session_kill(pid);
         return false;
     }
     const unsigned long long found = start_time_of(pid);
-    if (found == 0) kill_session(pid); /* a worker of an earlier driver that was killed */
+    if (found == 0) (void)grvi_session_kill(pid); /* a worker of an earlier driver that was killed */
     return found == start && start != 0;
 }
 
@@ -136,7 +114,7 @@ static void local_kill(grvi_executor *executor, const char *handle)
     long pid = 0;
     unsigned long long start = 0;
     (void)executor;
-    if (parse(handle, &pid, &start) && start_time_of(pid) == start && start != 0) kill_session(pid);
+    if (parse(handle, &pid, &start) && start_time_of(pid) == start && start != 0) (void)grvi_session_kill(pid);
 }
 
 static void local_destroy(grvi_executor *executor)
@@ -155,7 +133,7 @@ grv_status grvi_executor_local_create(const char *folder, const grv_batch_params
     grv_status status = GRV_OK;
     executor_local *e = NULL;
     GRV_TRY(GRVI_CALLOC(&e, 1));
-    e->base.class = &local_class;
+    e->base = (grvi_executor){.class = &local_class, .late_s = 3};
     GRV_TRY_GOTO(grvi_strdup(folder, &e->folder));
     GRV_TRY_GOTO(grvi_find_program(params->worker_program, &e->program));
     *executor = &e->base;

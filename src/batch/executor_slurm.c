@@ -640,7 +640,8 @@ grv_status grvi_executor_slurm_create(const char *folder, const grv_batch_params
     executor_slurm *e = NULL;
     char *path = NULL;
     GRV_TRY(GRVI_CALLOC(&e, 1));
-    e->base.class = &slurm_class;
+    /* the file systems of clusters show changes late: a minute by default */
+    e->base = (grvi_executor){.class = &slurm_class, .late_s = 12 * params->slurm.poll_interval_s};
     e->log = params->log;
     e->params = *params;
     GRV_TRY_GOTO(grvi_strdup(folder, &e->folder));

@@ -45,8 +45,8 @@ static bool make_group(const char *parent, const char *limit_name, int64_t bytes
 {
     char limit[32];
     (void)snprintf(limit, sizeof limit, "%lld", (long long)bytes);
-    (void)snprintf(group->path, sizeof group->path, "%s/grove-%ld", parent, (long)getpid());
-    if (mkdir(group->path, 0700) == 0) {
+    const int n = snprintf(group->path, sizeof group->path, "%s/grove-%ld", parent, (long)getpid());
+    if (n < (int)sizeof group->path && mkdir(group->path, 0700) == 0) {
         if (write_text(group->path, limit_name, limit)) return true;
         (void)rmdir(group->path);
     }

@@ -1,4 +1,4 @@
-/* The process that starts the workers of one node of an allocation and notes how they ended. */
+/* The process that starts the workers of one node of an allocation, anew where they are killed, and notes how those ended that cannot go on. */
 #define _GNU_SOURCE /* POSIX_SPAWN_SETSID */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,8 @@
 
 extern char **environ;
 
-static const double look_s = 0.05;
+static const double look_s = 0.05, short_s = 1;
+enum { SHORT_MOST = 3 };
 
 static volatile sig_atomic_t has_to_go;
 static void note_signal(int signal)
@@ -25,13 +26,16 @@ static void note_signal(int signal)
     has_to_go = 1;
 }
 
-static grv_status worker_path(const char *folder, int number, const char *name, char **path)
-{
-    grvi_text text = {0};
-    grvi_text_printf(&text, "%s/workers/%d/%s", folder, number, name);
-    *path = text.data;
-    return grvi_text_status(&text);
-}
+typedef struct node_worker {
+    int number;
+    pid_t pid;      /* of its process, or the last one; 0: none yet */
+    bool is_up;     /* that runs */
+    bool is_over;   /* none will be started again */
+    bool is_noted;  /* ... and the driver hears of it */
+    int n_short;    /* processes in a row that ended at once */
+    double begun_s; /* clock */
+    char why[128];  /* how the last process ended */
+} node_worker;
 
 /* In a session of its own: a signal to this process' group reaches it once, by this process. */
 static grv_status start_worker(char *const *argv, const char *log, pid_t *pid)
@@ -50,75 +54,86 @@ static grv_status start_worker(char *const *argv, const char *log, pid_t *pid)
     return GRV_OK;
 }
 
-static grv_status start_workers(char *folder, int first, int n, double end_s, pid_t *pids)
+static grv_status start(char *folder, double end_s, node_worker *w)
 {
-    char program[] = "grove", batch[] = "batch", worker[] = "worker", number[16], end[32];
-    char *const argv[] = {program, batch, worker, folder, number, end, NULL};
-    grv_status status = GRV_OK;
+    char program[] = "grove", batch[] = "batch", worker[] = "worker", number[16], end[32],
+         *log = NULL;
+    char *const argv[] = {
+        program, batch, worker, folder, number, end, w->why[0] != '\0' ? w->why : NULL, NULL};
+    (void)snprintf(number, sizeof number, "%d", w->number);
     (void)snprintf(end, sizeof end, "%.0f", end_s);
-    for (int i = 0; i < n && status == GRV_OK; i++) {
-        char *log = NULL;
-        (void)snprintf(number, sizeof number, "%d", first + i);
-        status = worker_path(folder, first + i, "worker.log", &log);
-        if (status == GRV_OK) status = start_worker(argv, log, &pids[i]);
-        grv_free(log);
-    }
+    grv_status status = grvi_worker_path(folder, w->number, "worker.log", &log);
+    if (status == GRV_OK) status = start_worker(argv, log, &w->pid);
+    w->begun_s = grv_clock_seconds();
+    w->is_up = status == GRV_OK;
+    grv_free(log);
     return status;
 }
 
-/* A worker that leaves tells so itself; the driver hears of the others by the file `ended`. */
-static grv_status note_end(const char *folder, int number, int ended)
+/* One that leaves tells so itself. */
+static void take_end(node_worker *w, int ended)
 {
-    char reason[128], *path = NULL;
-    if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return GRV_OK;
     if (WIFSIGNALED(ended))
-        (void)snprintf(reason, sizeof reason, "signal %d, %s", WTERMSIG(ended),
+        (void)snprintf(w->why, sizeof w->why, "signal %d, %s", WTERMSIG(ended),
                        strsignal(WTERMSIG(ended)));
     else
-        (void)snprintf(reason, sizeof reason, "exit code %d", WEXITSTATUS(ended));
-    GRV_TRY(worker_path(folder, number, "ended", &path));
-    const grv_status status = grvi_fs_write_atomic(path, reason, (int64_t)strlen(reason), false);
+        (void)snprintf(w->why, sizeof w->why, "exit code %d", WEXITSTATUS(ended));
+    w->n_short = grv_clock_seconds() - w->begun_s < short_s ? w->n_short + 1 : 0;
+    w->is_over = w->is_noted = WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
+    w->is_up = false;
+}
+
+/* Starts it, once nothing of its last process is left. If it is not to be, the driver hears so by the file `ended`; on a full disk it does later,
+ * at the latest by the end of the allocation. */
+static void bring_up(char *folder, double end_s, node_worker *w)
+{
+    char *path = NULL;
+    if (w->pid > 0 && grvi_session_kill(w->pid) > 0) return;
+    if (!w->is_over && !has_to_go && w->n_short < SHORT_MOST) {
+        if (start(folder, end_s, w) == GRV_OK) return;
+        (void)snprintf(w->why, sizeof w->why, "%s", grv_error_message());
+    }
+    w->is_over = true;
+    w->is_noted = grvi_worker_path(folder, w->number, "ended", &path) == GRV_OK &&
+                  grvi_fs_write_atomic(path, w->why, (int64_t)strlen(w->why), false) == GRV_OK;
     grv_free(path);
-    return status;
 }
 
 /* Until all have ended. SIGTERM is passed on to them. */
-static grv_status reap(const char *folder, int first, int n, pid_t *pids)
+static void run_workers(char *folder, double end_s, node_worker *workers, int n)
 {
-    grv_status status = GRV_OK;
     bool was_told = false;
     for (;;) {
-        int ended = 0;
+        int ended = 0, n_left = 0;
         const bool tells = has_to_go && !was_told;
         const pid_t pid = waitpid(-1, &ended, WNOHANG);
-        if (pid < 0 && errno == ECHILD) return status;
         for (int i = 0; i < n; i++) {
-            if (tells && pids[i] > 0) (void)kill(pids[i], SIGTERM);
-            if (pid <= 0 || pids[i] != pid) continue;
-            pids[i] = 0;
-            const grv_status noted = note_end(folder, first + i, ended);
-            if (status == GRV_OK) status = noted;
+            node_worker *const w = &workers[i];
+            if (tells && w->is_up) (void)kill(w->pid, SIGTERM);
+            if (w->is_up && w->pid == pid) take_end(w, ended);
+            if (!w->is_up && !w->is_noted) bring_up(folder, end_s, w);
+            n_left += !w->is_over;
         }
         was_told = was_told || tells;
+        if (n_left == 0) return;
         if (pid <= 0) grvi_sleep(look_s);
     }
 }
 
 grv_status grv_batch_node(const char *folder, int first, int n, double end_s)
 {
-    pid_t *pids = NULL;
+    node_worker *workers = NULL;
     char *job = NULL;
     const struct sigaction action = {.sa_handler = note_signal};
+    grv_status status = GRV_OK;
     GRV_CHECK(n >= 1 && first >= 0, GRV_E_ARG, "at least one worker expected, %d found", n);
-    GRV_TRY(grvi_strdup(folder, &job));
-    grv_status status = GRVI_CALLOC(&pids, n);
+    GRV_TRY_GOTO(grvi_strdup(folder, &job));
+    GRV_TRY_GOTO(GRVI_CALLOC(&workers, n));
     (void)sigaction(SIGTERM, &action, NULL);
-    if (status == GRV_OK) status = start_workers(job, first, n, end_s, pids);
-    if (pids != NULL) {
-        const grv_status reaped = reap(folder, first, n, pids);
-        if (status == GRV_OK) status = reaped;
-    }
-    grv_free(pids);
+    for (int i = 0; i < n; i++) workers[i].number = first + i;
+    run_workers(job, end_s, workers, n);
+done:
+    grv_free(workers);
     grv_free(job);
     return status;
 }

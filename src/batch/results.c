@@ -2,12 +2,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "batch/batch_impl.h"
 #include "core/alloc.h"
 #include "grove/core.h"
+
+static int64_t n_ended(const grv_batch *b)
+{
+    return b->n_state[GRV_BATCH_DONE] + b->n_state[GRV_BATCH_FAILED] + b->n_state[GRV_BATCH_CANCELLED];
+}
 
 grv_batch_counts grv_batch_counts_get(const grv_batch *b)
 {
@@ -21,6 +27,26 @@ grv_batch_counts grv_batch_counts_get(const grv_batch *b)
     }
     counts.cost = worker_s / 3600 * b->params.price_per_hour;
     return counts;
+}
+
+void grv_batch_counts_text(const grv_batch_counts *counts, char *text, int64_t size)
+{
+    grvi_text out = {0};
+    for (int s = 0; s < GRV_BATCH_N_STATES; s++)
+        if (counts->n[s] > 0)
+            grvi_text_printf(&out, "%s%lld %s", out.n > 0 ? ", " : "", (long long)counts->n[s], grv_batch_state_name((grv_batch_state)s));
+    (void)snprintf(text, (size_t)size, "%s", grvi_text_get(&out));
+    grvi_text_fini(&out);
+}
+
+void grv_batch_show(const grv_batch *b, grv_progress *progress)
+{
+    char states[160], text[200];
+    const grv_batch_counts counts = grv_batch_counts_get(b);
+    grv_batch_counts_text(&counts, states, sizeof states);
+    if (counts.cost > 0) (void)snprintf(text, sizeof text, "%s, cost %.2f", states, counts.cost);
+    grv_progress_describe(progress, counts.cost > 0 ? text : states);
+    grv_progress_update(progress, n_ended(b));
 }
 
 static grv_status explain_waiting(grv_batch *b, int64_t task, const char *verb)
@@ -75,7 +101,8 @@ grv_status grv_batch_task_get(grv_batch *b, int64_t task, grv_batch_task *info)
     const grvi_task *const t = &b->tasks[task];
     const grvi_submission *const s = &b->submissions[t->submission];
     *info = (grv_batch_task){.task = task, .function = b->functions[s->function].name, .state = (grv_batch_state)t->state, .attempts = t->begun + (t->state == GRV_BATCH_RUNNING),
-                             .worker = t->worker, .submitted_s = s->time};
+                             .worker = t->worker, .node = "", .submitted_s = s->time};
+    if (t->worker >= 0 && t->worker < b->n_workers && b->workers[t->worker].node != NULL) info->node = b->workers[t->worker].node;
     grv_status status = b->is_driver ? grvi_job_commit(b, false) : GRV_OK;
     if (status == GRV_OK && t->outcome >= 0) status = grvi_table_outcome(b, task, &buffer, &last);
     if (status == GRV_OK && t->outcome >= 0) {
@@ -118,11 +145,6 @@ grv_status grv_batch_argument(grv_batch *b, int64_t task, int argument, grv_batc
     GRV_TRY(grvi_table_arguments(b, task, args, &n_args));
     GRV_CHECK(argument >= 0 && argument < n_args, GRV_E_ARG, "argument %d of task %lld: it has %d, from 0 on", argument, (long long)task, n_args);
     return grvi_value_unpack(b->blobs, &args[argument], value);
-}
-
-static int64_t n_ended(const grv_batch *b)
-{
-    return b->n_state[GRV_BATCH_DONE] + b->n_state[GRV_BATCH_FAILED] + b->n_state[GRV_BATCH_CANCELLED];
 }
 
 /* One round, and a pause if nothing happened. */

@@ -24,8 +24,8 @@ static const double look_after_s = 0.01;
 
 typedef struct kept_blob {
     char hash[GRVI_HASH_BYTES];
-    char *data;
-    int64_t n_bytes;
+    grvi_blob_view view;
+    int64_t used; /* n_tasks_begun when it was last asked for */
 } kept_blob;
 
 /* A task that runs: what the calls of task.h work on. */
@@ -53,7 +53,7 @@ typedef struct task_runner {
     grvi_record_reader inbox;
     int n_functions;
     loaded_function *functions;
-    bool ran_any;
+    bool ran_any, ran_alone; /* alone: a task that has crashed before; nothing else runs in this process */
     double last_s;           /* seconds of the last task */
     int64_t recall_end;      /* tasks before this byte of the inbox are given back */
     running now; /* buffers are kept from task to task */
@@ -62,31 +62,45 @@ typedef struct task_runner {
 /* one runner a process */
 static kept_blob kept[MAX_KEPT];
 static int n_kept;
+static int64_t n_tasks_begun;
+
+static kept_blob *find_kept(const char *hash)
+{
+    for (int i = 0; i < n_kept; i++)
+        if (strcmp(kept[i].hash, hash) == 0) return &kept[i];
+    return NULL;
+}
+
+/* Lets go of those that were not used for longest, but of none that the running task was given, which are at most MAX_VALUES. */
+static void make_room(grvi_kv *blobs, int64_t n_bytes)
+{
+    for (;;) {
+        int64_t total = n_bytes;
+        kept_blob *oldest = NULL;
+        for (kept_blob *k = kept; k < kept + n_kept; k++) {
+            total += k->view.n_bytes;
+            if (k->used < n_tasks_begun && (oldest == NULL || k->used < oldest->used)) oldest = k;
+        }
+        if (oldest == NULL || (n_kept < MAX_KEPT && total <= kept_bytes)) return;
+        grvi_blob_view_close(blobs, &oldest->view);
+        *oldest = kept[--n_kept];
+    }
+}
 
 grv_status grvi_argument_content(grvi_worker *w, const grvi_wire_value *value, const void **data)
 {
-    int64_t total = value->n_bytes;
     *data = value->data;
     if (value->blob.hash[0] == '\0') return GRV_OK;
-    for (int i = 0; i < n_kept; i++) {
-        if (strcmp(kept[i].hash, value->blob.hash) == 0) {
-            *data = kept[i].data;
-            return GRV_OK;
-        }
-        total += kept[i].n_bytes;
+    kept_blob *k = find_kept(value->blob.hash);
+    if (k == NULL) {
+        make_room(w->blobs, value->n_bytes);
+        k = &kept[n_kept];
+        GRV_TRY(grvi_blob_view_open(w->blobs, &value->blob, &k->view));
+        memcpy(k->hash, value->blob.hash, sizeof k->hash);
+        n_kept++;
     }
-    /* oldest first out; what the running task has been given is among the last MAX_VALUES */
-    while (n_kept > GRV_BATCH_MAX_VALUES && (n_kept == MAX_KEPT || total > kept_bytes)) {
-        total -= kept[0].n_bytes;
-        grv_free(kept[0].data);
-        memmove(&kept[0], &kept[1], sizeof kept[0] * (size_t)--n_kept);
-    }
-    kept_blob *const k = &kept[n_kept];
-    GRV_TRY(grvi_blob_get(w->blobs, &value->blob, &k->data));
-    memcpy(k->hash, value->blob.hash, sizeof k->hash);
-    k->n_bytes = value->n_bytes;
-    n_kept++;
-    *data = k->data;
+    k->used = n_tasks_begun;
+    *data = k->view.data;
     return GRV_OK;
 }
 
@@ -249,8 +263,16 @@ static void fail_task(grv_task *task, const char *message) { fail((running *)tas
 static int64_t number(grv_task *task) { return ((running *)task)->task; }
 static int attempt(grv_task *task) { return (int)((running *)task)->n_before + 1; }
 
-static const grv_task_calls calls = {1,          n_arguments, get_i64,       get_f64,     get_string,    get_file,  get_tensor, return_i64,
-                                     return_f64, return_string, return_file, return_tensor, fail_task, number,    attempt};
+static int find(grv_task *task, const char *name)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "argument '%.100s' is asked for, arguments have names in a campaign only: give its number", name != NULL ? name : "");
+    fail((running *)task, text);
+    return -1;
+}
+
+static const grv_task_calls calls = {2,          n_arguments, get_i64,       get_f64,     get_string,    get_file,  get_tensor, return_i64,
+                                     return_f64, return_string, return_file, return_tensor, fail_task, number,    attempt, find};
 
 /* ---- one task ---- */
 
@@ -269,6 +291,7 @@ static grv_status run_function(task_runner *runner, loaded_function *f)
 static grv_status read_task(task_runner *runner, grvi_fields *fields, int64_t *function, bool *alone)
 {
     running *const r = &runner->now;
+    n_tasks_begun++;
     for (int i = 0; i < r->n_args; i++) grv_free(r->paths[i]);
     memset(r->paths, 0, sizeof r->paths);
     r->values.n = 0;
@@ -304,6 +327,7 @@ static grv_status run_task(task_runner *runner, grvi_fields *fields, int64_t off
         return GRV_OK;
     }
     runner->ran_any = true;
+    runner->ran_alone = alone;
     grvi_outcome_record record = {.task = r->task, .attempt = r->attempt, .worker = runner->worker->number, .reason = "", .start = grvi_unix_time(),
                                   .log_begin = lseek(runner->worker->output, 0, SEEK_END)};
     atomic_store(&page->inbox_offset, runner->inbox.offset);
@@ -418,7 +442,7 @@ static grv_status run_inbox(task_runner *runner, grvi_watch *watch, int *code)
         if (kind == GRVI_R_FUNCTION) GRV_TRY(learn_function(runner, &fields));
         else if (kind == GRVI_R_TASK && offset >= begin && (offset < runner->recall_end || has_to_go(runner->worker))) GRV_TRY(give_back_task(runner, &fields));
         else if (kind == GRVI_R_TASK && offset >= begin) GRV_TRY(run_task(runner, &fields, offset, &wants_fresh));
-        if (wants_fresh) {
+        if (wants_fresh || runner->ran_alone) {
             *code = GRVI_EXIT_FRESH;
             return GRV_OK;
         }

@@ -12,15 +12,14 @@ static bool is_identifier(const char *name)
     return name[0] != '\0' && strspn(name, letters) == strlen(name) && !(name[0] >= '0' && name[0] <= '9') && strlen(name) < 128;
 }
 
-static grv_status add_file(grv_batch *b, grvi_function *f, const char *path)
+static grv_status add_file(grvi_kv *blobs, grvi_function *f, const char *path)
 {
     char *data = NULL;
     int64_t n = 0;
-    const char *const slash = strrchr(path, '/'), *const name = slash != NULL ? slash + 1 : path;
     GRV_TRY(grvi_fs_read(path, INT64_MAX / 2, &data, &n));
     grvi_named_blob *const file = &f->files[f->n_files];
-    grv_status status = grvi_blob_put(b->blobs, data, n, &file->blob);
-    if (status == GRV_OK) status = grvi_strdup(name, &file->name);
+    grv_status status = grvi_blob_put(blobs, data, n, &file->blob);
+    if (status == GRV_OK) status = grvi_strdup(grvi_fs_base_name(path), &file->name);
     if (status == GRV_OK) f->n_files++;
     grv_free(data);
     return status;
@@ -72,14 +71,14 @@ static grv_status register_function(grv_batch *b, grvi_function *f, grv_status s
     return status;
 }
 
-static grv_status fill_code(grv_batch *b, grvi_function *f, const char *name, const char *flags, const char *const *paths, int n)
+grv_status grvi_function_read(grvi_kv *blobs, const char *name, const char *flags, const char *const *paths, int n, grvi_function *f)
 {
     GRV_CHECK(name != NULL && is_identifier(name), GRV_E_ARG, "the name of a C function expected, '%.80s' found", name != NULL ? name : "");
     GRV_CHECK(n >= 1 && n <= 1000, GRV_E_ARG, "function '%s': 1 to 1000 files expected, %d found", name, n);
     GRV_TRY(grvi_strdup(name, &f->name));
     GRV_TRY(grvi_strdup(flags, &f->flags));
     GRV_TRY(GRVI_CALLOC(&f->files, n));
-    for (int i = 0; i < n; i++) GRV_TRY(add_file(b, f, paths[i]));
+    for (int i = 0; i < n; i++) GRV_TRY(add_file(blobs, f, paths[i]));
     return GRV_OK;
 }
 
@@ -87,7 +86,7 @@ grv_status grv_batch_source(grv_batch *b, const char *name, const char *const *s
 {
     GRV_TRY(grvi_job_check_driver(b));
     grvi_function f = {.kind = GRVI_FUNCTION_SOURCE};
-    const grv_status status = fill_code(b, &f, name, flags != NULL ? flags : "-O2 -march=native", sources, n);
+    const grv_status status = grvi_function_read(b->blobs, name, flags != NULL ? flags : "-O2 -march=native", sources, n, &f);
     return register_function(b, &f, status, function);
 }
 
@@ -95,7 +94,7 @@ grv_status grv_batch_object(grv_batch *b, const char *name, const char *path, gr
 {
     GRV_TRY(grvi_job_check_driver(b));
     grvi_function f = {.kind = GRVI_FUNCTION_OBJECT};
-    const grv_status status = fill_code(b, &f, name, "", &path, 1);
+    const grv_status status = grvi_function_read(b->blobs, name, "", &path, 1, &f);
     return register_function(b, &f, status, function);
 }
 

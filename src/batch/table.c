@@ -304,12 +304,15 @@ static grv_status apply_hello(grv_batch *b, grvi_fields *in)
 {
     const int64_t number = grvi_get_i64(in);
     const double time = grvi_get_f64(in), end = grvi_get_f64(in);
+    const char *const node = grvi_get_string(in);
     GRV_CHECK(!in->failed && number >= 0 && number < b->n_workers, GRV_E_FORMAT, "worker %lld begins, there are %d", (long long)number, b->n_workers);
     grvi_batch_worker *const w = &b->workers[number];
     w->said_hello = true;
     w->started_s = time;
     w->end_s = end;
-    return GRV_OK;
+    grv_free(w->node);
+    w->node = NULL;
+    return grvi_strdup(node, &w->node);
 }
 
 static grv_status apply_gone(grv_batch *b, grvi_fields *in)

@@ -135,7 +135,7 @@ typedef struct program_call {
     char *folder, **argv, *texts[GRV_BATCH_MAX_VALUES], *outputs[GRV_BATCH_MAX_VALUES];
 } program_call;
 
-/* Before a program of several ranks: what starts it on the nodes of this worker's allocation. */
+/* Before a program of several ranks, or where it says {srun}: what starts it on the nodes of this worker's allocation. */
 static grv_status launcher(const grvi_worker_settings *s, char **argv, int *n)
 {
     const struct {
@@ -158,15 +158,19 @@ static grv_status prepare(grvi_worker *w, const grvi_function *f, int64_t task, 
                           program_call *call)
 {
     grvi_text folder = {0};
-    int n_before = 0;
+    int n = 0, place = 0;
     grvi_text_printf(&folder, "%s/workers/%d/scratch/%lld.%lld", w->folder, w->number, (long long)task, (long long)attempt);
     GRV_TRY(grvi_text_status(&folder));
     call->folder = folder.data;
     GRV_TRY(grvi_fs_make_directory(call->folder));
     for (int i = 0; i < n_args; i++) GRV_TRY(argument_text(w, &args[i], i, call->folder, &call->texts[i]));
     GRV_TRY(GRVI_CALLOC(&call->argv, MAX_LAUNCHER + f->n_argv + 1));
-    GRV_TRY(launcher(&w->settings, call->argv, &n_before));
-    for (int i = 0; i < f->n_argv; i++) GRV_TRY(substitute(f->argv[i], n_args, call->texts, &call->argv[n_before + i]));
+    while (place < f->n_argv && strcmp(f->argv[place], "{srun}") != 0) place++;
+    const bool has_place = place < f->n_argv;
+    for (int i = 0; i < f->n_argv; i++) {
+        if (i == (has_place ? place : 0)) GRV_TRY(launcher(&w->settings, call->argv, &n));
+        if (!has_place || i != place) GRV_TRY(substitute(f->argv[i], n_args, call->texts, &call->argv[n++]));
+    }
     for (int i = 0; i < f->n_outputs; i++) {
         GRV_TRY(substitute(f->outputs[i], n_args, call->texts, &call->outputs[i]));
         GRV_TRY(grvi_kv_check_key(call->outputs[i]));

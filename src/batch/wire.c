@@ -179,7 +179,9 @@ grv_status grvi_record_next(grvi_record_reader *r, int64_t *kind, grvi_fields *f
         }
         if (is_damaged) return GRV_AGAIN;
         GRV_TRY(read_more(r, size - have, &got));
-        if (got == 0) return GRV_AGAIN;
+        if (got > 0) continue;
+        r->buffer.n = r->offset - r->start; /* a part of a record is read anew: its writer may have been killed, and another cuts it off */
+        return GRV_AGAIN;
     }
 }
 

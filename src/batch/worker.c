@@ -32,6 +32,16 @@ grv_status grvi_worker_tell(const grvi_worker *w, const grvi_outcome_record *rec
     return status;
 }
 
+/* As the scheduler calls it, if one does. */
+static void put_node_name(grvi_text *out)
+{
+    char host[256] = "";
+    const char *const node = getenv("SLURMD_NODENAME");
+    if (gethostname(host, sizeof host) != 0) host[0] = '\0';
+    host[sizeof host - 1] = '\0';
+    grvi_put_string(out, node != NULL && node[0] != '\0' ? node : host);
+}
+
 static grv_status tell_word(const grvi_worker *w, int64_t kind)
 {
     grvi_text out = {0};
@@ -39,39 +49,22 @@ static grv_status tell_word(const grvi_worker *w, int64_t kind)
     if (kind == GRVI_R_HELLO) grvi_put_i64(&out, getpid());
     if (kind != GRVI_R_BYE) grvi_put_f64(&out, grvi_unix_time());
     if (kind == GRVI_R_HELLO) grvi_put_f64(&out, w->end_s);
+    if (kind == GRVI_R_HELLO) put_node_name(&out);
     grvi_record_end(&out, begin);
     const grv_status status = grvi_records_write(w->outbox, "the worker's outbox", &out);
     grvi_text_fini(&out);
     return status;
 }
 
-static grv_status read_settings(grvi_worker *w)
-{
-    char *path = NULL, *text = NULL;
-    int64_t n = 0;
-    long long memory = 0;
-    grvi_text name = {0};
-    grvi_text_printf(&name, "%s/workers/%d/settings", w->folder, w->number);
-    GRV_TRY(grvi_text_status(&name));
-    path = name.data;
-    grv_status status = grvi_fs_read(path, 4096, &text, &n);
-    if (status == GRV_OK && sscanf(text, "%d %lld %lf %lf %d %d", &w->settings.cores, &memory, &w->settings.time_limit_s, &w->settings.idle_s,
-                                   &w->settings.nodes, &w->settings.ranks) != 6)
-        status = grvi_fail(GRV_E_FORMAT, __FILE__, __LINE__, __func__, "%s: six numbers expected", path);
-    w->settings.memory = memory;
-    grv_free(path);
-    grv_free(text);
-    return status;
-}
-
 static grv_status open_for_appending(const grvi_worker *w, const char *name, int *fd)
 {
-    grvi_text path = {0};
-    grvi_text_printf(&path, "%s/workers/%d/%s", w->folder, w->number, name);
-    grv_status status = grvi_text_status(&path);
-    if (status == GRV_OK) *fd = open(path.data, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (status == GRV_OK && *fd < 0) status = grvi_fail(GRV_E_IO, __FILE__, __LINE__, __func__, "open %s: %s", path.data, strerror(errno));
-    grvi_text_fini(&path);
+    char *path = NULL;
+    grv_status status = GRV_OK;
+    GRV_TRY_GOTO(grvi_worker_path(w->folder, w->number, name, &path));
+    *fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    GRV_CHECK_GOTO(*fd >= 0, GRV_E_IO, "open %s: %s", path, strerror(errno));
+done:
+    grv_free(path);
     return status;
 }
 
@@ -247,12 +240,12 @@ static grv_status supervise(grvi_worker *w)
     }
 }
 
-grv_status grv_batch_worker(const char *folder, int number, double end_s)
+grv_status grv_batch_worker(const char *folder, int number, double end_s, const char *before)
 {
     grv_status status = GRV_OK;
     grvi_text path = {0};
     grvi_worker w = {.folder = folder, .number = number, .end_s = end_s, .outbox = -1, .output = -1};
-    GRV_TRY_GOTO(read_settings(&w));
+    GRV_TRY_GOTO(grvi_settings_read(folder, number, &w.settings));
     GRV_TRY_GOTO(open_for_appending(&w, "outbox", &w.outbox));
     GRV_TRY_GOTO(open_for_appending(&w, "output", &w.output));
     grvi_text_printf(&path, "%s/blobs", folder);
@@ -263,8 +256,10 @@ grv_status grv_batch_worker(const char *folder, int number, double end_s)
     listen_to_sigterm(w.page);
     pin(&w);
     if (w.settings.memory > 0) grvi_memory_group_create(w.settings.memory, &w.memory);
+    if (before != NULL) GRV_TRY_GOTO(grvi_worker_resume(&w, before));
     GRV_TRY_GOTO(tell_word(&w, GRVI_R_HELLO));
-    GRV_TRY_GOTO(supervise(&w));
+    /* what srun started for the process before ends with the allocation only */
+    GRV_TRY_GOTO(before != NULL && w.settings.nodes > 0 ? tell_word(&w, GRVI_R_BYE) : supervise(&w));
 done:
     if (w.page != NULL && w.page != MAP_FAILED) (void)munmap(w.page, sizeof *w.page);
     grvi_memory_group_remove(&w.memory);

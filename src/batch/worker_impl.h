@@ -25,12 +25,6 @@ typedef struct grvi_shared_page {
     _Atomic int has_to_go;        /* the supervisor got SIGTERM: 1, and told so: 2 */
 } grvi_shared_page;
 
-typedef struct grvi_worker_settings {
-    int cores, nodes, ranks; /* nodes > 0: programs are started by srun, over so many */
-    int64_t memory;
-    double time_limit_s, idle_s;
-} grvi_worker_settings;
-
 typedef struct grvi_worker {
     const char *folder;
     int number;
@@ -41,6 +35,12 @@ typedef struct grvi_worker {
     grvi_shared_page *page;
     grvi_memory_group memory; /* without path: memory is watched */
 } grvi_worker;
+
+/* ---- resume.c ---- */
+
+/* Takes the place of a process of this worker that was killed: the task that it ran has crashed, and the runner begins behind that.
+ * before: how it ended. */
+grv_status grvi_worker_resume(grvi_worker *worker, const char *before) GRV_MUST_CHECK;
 
 /* Has the kernel killed anything of the running task for its memory? */
 bool grvi_worker_was_over_memory(const grvi_worker *worker);

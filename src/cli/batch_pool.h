@@ -14,7 +14,7 @@ typedef struct grvc_pool {
     double time_limit, idle, price;
     char *partition, *account; /* this and the rest: of Slurm */
     grv_string_list sbatch;
-    int max_allocations, max_queued, workers_per_allocation, nodes_per_allocation;
+    int max_allocations, max_queued, workers_per_allocation, nodes_per_allocation, nodes_per_task, ranks_per_task;
     double allocation_time, submit_interval, poll_interval;
 } grvc_pool;
 
@@ -35,6 +35,8 @@ typedef struct grvc_pool {
     {.key = "max_queued", .type = GRV_OPTION_INT, .offset = at(max_queued), .fallback = "2", .min = 1, .max = 10000, .help = "slurm: allocations in the queue"}, \
     {.key = "workers_per_allocation", .type = GRV_OPTION_INT, .offset = at(workers_per_allocation), .fallback = "1", .min = 1, .max = 100000, .help = "slurm: tasks at once in an allocation"}, \
     {.key = "nodes_per_allocation", .type = GRV_OPTION_INT, .offset = at(nodes_per_allocation), .fallback = "1", .min = 1, .max = 100000, .help = "slurm: that its workers are spread over"}, \
+    {.key = "nodes_per_task", .type = GRV_OPTION_INT, .offset = at(nodes_per_task), .fallback = "0", .max = 100000, .help = "slurm: a program started by srun over so many; 0: a part of a node"}, \
+    {.key = "ranks_per_task", .type = GRV_OPTION_INT, .offset = at(ranks_per_task), .fallback = "0", .max = 10000000, .help = "slurm: of such a program; 0: one a node"}, \
     {.key = "sbatch", .type = GRV_OPTION_STRING_LIST, .offset = at(sbatch), .fallback = "[]", .help = "slurm: further arguments, such as [--qos=short]"}, \
     {.key = "submit_interval", .type = GRV_OPTION_F64, .offset = at(submit_interval), .fallback = "0.3", .max = HUGE_VAL, .unit = "s", .help = "slurm: between two calls of sbatch"}, \
     {.key = "poll_interval", .type = GRV_OPTION_F64, .offset = at(poll_interval), .fallback = "5", .max = HUGE_VAL, .above_min = true, .unit = "s", .help = "slurm: between two calls of squeue"}
@@ -51,6 +53,8 @@ static inline grv_batch_params grvc_pool_params(const grvc_pool *pool, grv_log *
     p.max_attempts = pool->attempts;
     p.idle_s = pool->idle;
     p.price_per_hour = pool->price;
+    p.nodes_per_task = pool->nodes_per_task;
+    p.ranks_per_task = pool->ranks_per_task;
     p.slurm = (grv_batch_slurm){.partition = pool->partition, .account = pool->account, .allocation_s = pool->allocation_time,
                                 .max_allocations = pool->max_allocations, .max_queued = pool->max_queued,
                                 .workers_per_allocation = pool->workers_per_allocation, .nodes_per_allocation = pool->nodes_per_allocation,

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "core/json.h"
 #include "grove/comm.h"
 #include "grove/config.h"
 #include "grove/log.h"
@@ -21,10 +22,22 @@ typedef struct grvc_command {
     int (*run)(int argc, char **argv); /* argv[0] is the name of the command */
 } grvc_command;
 
+/* Commands of two words: `grove store ls`. */
+typedef struct grvc_group {
+    const char *name;  /* "grove store" */
+    const char *about; /* for --help */
+    const grvc_command *commands;
+    int n_commands;
+} grvc_group;
+
+/* Runs the command that argv[1] names, or tells of all. Returns the exit code. */
+int grvc_run_group(const grvc_group *group, int argc, char **argv);
+
 int grvc_batch(int argc, char **argv);
 int grvc_bench(int argc, char **argv);
 int grvc_evaluate(int argc, char **argv);
 int grvc_generate(int argc, char **argv);
+int grvc_geom(int argc, char **argv);
 int grvc_info(int argc, char **argv);
 int grvc_plan(int argc, char **argv);
 int grvc_predict(int argc, char **argv);
@@ -55,6 +68,9 @@ typedef struct grvc_session {
  * makes the log. Returns GRVC_CONTINUE, or the exit code after --help (printed) or an error (printed on rank 0). grvc_end is
  * called in the first case only. */
 int grvc_begin(grvc_session *session, int argc, char **argv);
+
+/* Writes an attribute of a data set, under its own name; nothing if the data set has none. */
+grv_status grvc_json_attribute(grvi_json_writer *w, const char *path, const char *key) GRV_MUST_CHECK;
 
 /* All ranks of the launcher (MPI starts, the log knows its rank), or this process alone. Collective. Afterwards grvc_ranks_end. */
 grv_status grvc_ranks_begin(grvc_session *session, grv_comm **comm) GRV_MUST_CHECK;

@@ -8,6 +8,7 @@
 #include "core/fs.h"
 #include "core/text.h"
 #include "grove/core.h"
+#include "grove/dataset.h"
 
 static const grv_option_table no_options = {NULL, 0};
 
@@ -247,4 +248,19 @@ int grvc_end(grvc_session *session, grv_status status)
     if (status != GRV_OK && session->rank == 0) grvc_print_error(session->name, session->verbose);
     release(session);
     return status == GRV_OK ? GRVC_EXIT_OK : GRVC_EXIT_FAILED;
+}
+
+grv_status grvc_json_attribute(grvi_json_writer *w, const char *path, const char *key)
+{
+    grv_dataset *data = NULL;
+    char *json = NULL;
+    GRV_TRY(grv_dataset_open(path, NULL, &data));
+    const grv_status status = grv_dataset_get_attribute(data, key, &json);
+    if (json != NULL) {
+        grvi_json_key(w, key);
+        grvi_json_raw(w, json);
+    }
+    grv_free(json);
+    grv_dataset_close(&data);
+    return status;
 }

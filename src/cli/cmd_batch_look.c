@@ -36,9 +36,9 @@ void grvc_batch_json_counts(grvi_json_writer *w, const grv_batch_counts *counts)
 
 void grvc_batch_print_counts(const grv_batch_counts *counts)
 {
-    (void)printf("%lld tasks:", (long long)counts->n_tasks);
-    for (int s = 0, n = 0; s < GRV_BATCH_N_STATES; s++)
-        if (counts->n[s] > 0) (void)printf("%s %lld %s", n++ > 0 ? "," : "", (long long)counts->n[s], grv_batch_state_name((grv_batch_state)s));
+    char states[160];
+    grv_batch_counts_text(counts, states, sizeof states);
+    (void)printf("%lld tasks: %s", (long long)counts->n_tasks, states);
     if (counts->last_end_s > counts->first_start_s)
         (void)printf("; %.1f s of work in %.1f s", counts->busy_s, counts->last_end_s - counts->first_start_s);
     if (counts->n_workers > 0) (void)printf("; %d workers", counts->n_workers);
@@ -86,6 +86,8 @@ static void write_task(grvi_json_writer *w, const grv_batch_task *t)
     grvi_json_i64(w, t->attempts);
     grvi_json_key(w, "worker");
     grvi_json_i64(w, t->worker);
+    grvi_json_key(w, "node");
+    grvi_json_string(w, t->node);
     grvi_json_key(w, "submitted");
     grvi_json_double(w, t->submitted_s);
     grvi_json_key(w, "started");
@@ -115,6 +117,7 @@ static grv_status explain(const grvc_session *session, grv_batch *batch)
     }
     (void)printf("task %lld (%s): %s", (long long)task, info.function, grv_batch_state_name(info.state));
     if (info.attempts > 0) (void)printf(", attempt %d on worker %d", info.attempts, info.worker);
+    if (info.attempts > 0 && info.node[0] != '\0') (void)printf(" (%s)", info.node);
     if (info.ended_s > 0) (void)printf(", %.3f s", info.ended_s - info.started_s);
     (void)printf(info.reason[0] != '\0' ? "\n%s\n" : "\n", info.reason);
     if (info.state != GRV_BATCH_FAILED) return GRV_OK;
@@ -132,7 +135,7 @@ static grv_status stats(const grvc_session *session, grv_batch *batch)
     grvi_json_writer w = {.out = &text, .pretty = false};
     grv_status status = GRV_OK;
     if (session->json) grvi_json_begin_array(&w);
-    else (void)printf("task,function,state,attempts,worker,waited,seconds,bytes\n");
+    else (void)printf("task,function,state,attempts,worker,node,waited,seconds,bytes\n");
     for (int64_t t = 0; t < n && status == GRV_OK; t++) {
         grv_batch_task info;
         status = grv_batch_task_get(batch, t, &info);
@@ -140,8 +143,8 @@ static grv_status stats(const grvc_session *session, grv_batch *batch)
         if (session->json)
             write_task(&w, &info);
         else
-            (void)printf("%lld,%s,%s,%d,%d,%.6f,%.6f,%lld\n", (long long)t, info.function, grv_batch_state_name(info.state), info.attempts, info.worker,
-                         info.started_s > 0 ? info.started_s - info.submitted_s : 0, info.ended_s > 0 ? info.ended_s - info.started_s : 0,
+            (void)printf("%lld,%s,%s,%d,%d,%s,%.6f,%.6f,%lld\n", (long long)t, info.function, grv_batch_state_name(info.state), info.attempts, info.worker,
+                         info.node, info.started_s > 0 ? info.started_s - info.submitted_s : 0, info.ended_s > 0 ? info.ended_s - info.started_s : 0,
                          (long long)info.bytes);
     }
     if (status == GRV_OK && session->json) {
@@ -201,7 +204,7 @@ int grvc_batch_logs(int argc, char **argv)
 
 int grvc_batch_stats(int argc, char **argv)
 {
-    grvc_session session = {.name = "grove batch stats", .about = "Prints a table of all tasks as CSV (or JSON): attempts, seconds, bytes of results.",
+    grvc_session session = {.name = "grove batch stats", .about = "Prints a table of all tasks as CSV (or JSON): attempts, worker and its node, seconds, bytes of results.",
                             .words_usage = "JOB", .min_words = 1, .max_words = 1};
     return look(&session, argc, argv, stats);
 }

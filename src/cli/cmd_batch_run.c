@@ -17,15 +17,12 @@ typedef struct run_config {
     char *job, *function, *args, *flags, *results;
     grv_string_list outputs;
     int64_t repeat;
-    int nodes_per_task, ranks_per_task;
     grvc_pool pool;
 } run_config;
 
 #define AT(field) offsetof(run_config, field)
 #define AT_POOL(field) AT(pool.field)
-#define DRIVE_OPTIONS                                                                              \
-    {.key = "nodes_per_task", .type = GRV_OPTION_INT, .offset = AT(nodes_per_task), .fallback = "0", .max = 100000, .help = "slurm: a program started by srun over so many; 0: a part of a node"}, \
-    {.key = "ranks_per_task", .type = GRV_OPTION_INT, .offset = AT(ranks_per_task), .fallback = "0", .max = 10000000, .help = "slurm: of such a program; 0: one a node"}, \
+#define RESULTS_OPTION \
     {.key = "results", .type = GRV_OPTION_STRING, .offset = AT(results), .fallback = "", .help = "CSV file for state, seconds and results of the tasks"}
 
 static const grv_option run_options[] = {
@@ -35,18 +32,10 @@ static const grv_option run_options[] = {
     {.key = "args", .type = GRV_OPTION_STRING, .offset = AT(args), .fallback = "", .help = "CSV table: the first row names the columns, each other row is a task"},
     {.key = "repeat", .type = GRV_OPTION_I64, .offset = AT(repeat), .fallback = "1", .min = 1, .max = 1e9, .help = "tasks without a table"},
     {.key = "outputs", .type = GRV_OPTION_STRING_LIST, .offset = AT(outputs), .fallback = "[]", .help = "files that a program makes: its results"},
-    GRVC_POOL_OPTIONS(AT_POOL, "local", "local or slurm"), DRIVE_OPTIONS};
-static const grv_option resume_options[] = {GRVC_POOL_OPTIONS(AT_POOL, "", "local or slurm; empty: what the job had last"), DRIVE_OPTIONS};
+    GRVC_POOL_OPTIONS(AT_POOL, "local", "local or slurm"), RESULTS_OPTION};
+static const grv_option resume_options[] = {GRVC_POOL_OPTIONS(AT_POOL, "", "local or slurm; empty: what the job had last"), RESULTS_OPTION};
 static const grv_option_table run_table = {run_options, sizeof run_options / sizeof *run_options};
 static const grv_option_table resume_table = {resume_options, sizeof resume_options / sizeof *resume_options};
-
-static grv_batch_params pool_of(const run_config *c, grv_log *log)
-{
-    grv_batch_params p = grvc_pool_params(&c->pool, log);
-    p.nodes_per_task = c->nodes_per_task;
-    p.ranks_per_task = c->ranks_per_task;
-    return p;
-}
 
 /* ---- what is done with the results ---- */
 
@@ -139,11 +128,12 @@ static grv_status drive(const grvc_session *session, grv_batch *batch, const cha
     allow_many_files();
     grvc_interrupt_install();
     grv_progress_begin(&progress, session->log, "batch", "tasks", counts.n_tasks);
+    grv_progress_skip(&progress, counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED]);
     while (status == GRV_AGAIN && !grvc_interrupted()) {
         status = grv_batch_wait(batch, 0.2);
-        counts = grv_batch_counts_get(batch);
-        grv_progress_update(&progress, counts.n[GRV_BATCH_DONE] + counts.n[GRV_BATCH_FAILED] + counts.n[GRV_BATCH_CANCELLED]);
+        grv_batch_show(batch, &progress);
     }
+    counts = grv_batch_counts_get(batch);
     grv_progress_end(&progress);
     GRV_CHECK(status != GRV_AGAIN, GRV_E_INTERRUPTED, "`grove batch resume %s` goes on", folder);
     GRV_TRY(status);
@@ -205,7 +195,7 @@ done:
 static grv_status run(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
-    const grv_batch_params params = pool_of(c, session->log);
+    const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
     GRV_TRY(grv_batch_open(c->job, &params, &batch));
     grv_status status = submit(session, c, batch);
     if (status == GRV_OK) status = drive(session, batch, c->job, c);
@@ -234,7 +224,7 @@ int grvc_batch_run(int argc, char **argv)
 static grv_status resume(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
-    const grv_batch_params params = pool_of(c, session->log);
+    const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
     GRV_TRY(grv_batch_look(session->words[0], &batch)); /* it must be there */
     grv_batch_close(&batch);
     GRV_TRY(grv_batch_open(session->words[0], &params, &batch));
@@ -278,12 +268,12 @@ static bool parse_numbers(char **words, int n, long *numbers)
 int grvc_batch_worker(int argc, char **argv)
 {
     long numbers[2] = {0, 0};
-    if (argc < 3 || argc > 4 || !parse_numbers(argv + 2, argc - 2, numbers) || numbers[0] > INT_MAX) {
-        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END] (the engine starts workers itself)\n");
+    if (argc < 3 || argc > 5 || !parse_numbers(argv + 2, argc > 3 ? 2 : 1, numbers) || numbers[0] > INT_MAX) {
+        (void)fprintf(stderr, "usage: grove batch worker JOB NUMBER [END [BEFORE]] (the engine starts workers itself)\n");
         return GRVC_EXIT_USAGE;
     }
     (void)signal(SIGINT, SIG_IGN);
-    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1]) == GRV_OK) return GRVC_EXIT_OK;
+    if (grv_batch_worker(argv[1], (int)numbers[0], (double)numbers[1], argc == 5 ? argv[4] : NULL) == GRV_OK) return GRVC_EXIT_OK;
     grvc_print_error("grove batch worker", false);
     return GRVC_EXIT_FAILED;
 }

@@ -98,10 +98,12 @@ static grv_status run(const grvc_session *session)
         GRV_TRY(grv_bench_mesh(problem, session->words[1], &result));
     } else if (strncmp(problem, "neighbours:", 11) == 0) {
         GRV_TRY(grv_bench_neighbours(problem, session->n_words == 2 ? session->words[1] : NULL, &result));
+    } else if (strncmp(problem, "batch:campaign:", 15) == 0) {
+        GRV_TRY(grv_bench_campaign(problem, session->n_words == 2 ? session->words[1] : NULL, &result));
     } else if (strncmp(problem, "batch:", 6) == 0) {
-        GRV_TRY(grv_bench_batch(problem, &result));
+        GRV_TRY(grv_bench_batch(problem, session->n_words == 2 ? session->words[1] : NULL, &result));
     } else {
-        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, sdf:<problem> FOLDER, mesh:<problem> FOLDER, neighbours:<problem> [FOLDER], or batch:<problem> expected, '%.80s' found", problem);
+        GRV_FAIL(GRV_E_ARG, "machine, fno:<problem>, flow:<problem>, flow validate, store:<problem> FOLDER, sdf:<problem> FOLDER, mesh:<problem> FOLDER, neighbours:<problem> [FOLDER], or batch:<problem> [FOLDER] expected, '%.80s' found", problem);
     }
     GRV_TRY(print_result(session, &result));
     GRV_CHECK(result.correct, GRV_E_NUMERIC, "the answer of %s is wrong", result.problem);
@@ -116,7 +118,8 @@ int grvc_bench(int argc, char **argv)
                                      "  fno:64x64x64x16w20m12,12,12,6  a training step (include/grove/bench.h has the problem language;\n"
                                      "                                 t2: two threads, k4: blocks, b1: batch, :paper: the parallel FNO)\n"
                                      "  flow:tgv128                    a time step of the flow solver\n"
-                                     "  batch:call:100000              tasks without work on a worker per core; also batch:program:1000, batch:sleep:100\n"
+                                     "  batch:call:100000              tasks without work on a worker per core; also batch:program:1000, batch:sleep:100,\n"
+                                     "                                 batch:broadcast:8:m1024, batch:campaign:100:s2, batch:slurm:1024 DIR\n"
                                      "  neighbours:uniform:1000000:k7:t2  build and queries of nearest neighbours; also surface, file with a folder\n"
                                      "  flow validate                  drag and Strouhal numbers against literature; minutes\n"
                                      "  store:fields:zstd:1024:t2 DIR  reads and writes of a store of 1024 MiB that is made in DIR\n"

@@ -39,10 +39,10 @@ static const grv_option own_options[] = {
      .type = GRV_OPTION_STRING,
      .offset = AT(folder),
      .fallback = "",
-     .help = "where the program of that one runs; empty: sample-NUMBER"},
+     .help = "where that one runs; empty: sample-NUMBER"},
     GRVC_POOL_OPTIONS(AT_POOL, "local", "local or slurm"),
 };
-enum { N_OWN = sizeof own_options / sizeof *own_options, MOST_OPTIONS = 64 };
+enum { N_OWN = sizeof own_options / sizeof *own_options, MOST_OPTIONS = 96 };
 
 static bool stop(void *argument)
 {
@@ -98,11 +98,20 @@ static grv_status print_json(const generate_config *c, const grv_campaign_result
     grvi_json_double(&w, r->seconds);
     grvi_json_key(&w, "seconds_per_sample");
     grvi_json_double(&w, r->seconds_per_sample);
+    grv_status status = grvc_json_attribute(&w, c->campaign.output, "body");
     grvi_json_end_object(&w);
-    (void)printf("%s\n", grvi_text_get(&out));
-    const grv_status status = grvi_text_status(&out);
+    if (status == GRV_OK) status = grvi_text_status(&out);
+    if (status == GRV_OK) (void)printf("%s\n", grvi_text_get(&out));
     grvi_text_fini(&out);
     return status;
+}
+
+static grv_status refuse_words(const grvc_session *session)
+{
+    GRV_FAIL(GRV_E_ARG,
+             "no further words expected, '%.80s' found: a file with keys is given by --config, "
+             "words that start a program only go with sample=NUMBER",
+             session->words[0]);
 }
 
 static grv_status run_all(const grvc_session *session, const generate_config *c)
@@ -134,6 +143,7 @@ static grv_status run_one(const grvc_session *session, const generate_config *c)
     char name[64];
     (void)snprintf(name, sizeof name, "sample-%lld", (long long)c->sample);
     GRV_TRY(grv_campaign_sample(&c->campaign, c->sample, c->folder[0] != '\0' ? c->folder : name,
+                                (const char *const *)session->words, session->n_words,
                                 session->log));
     (void)printf("%s: sample %lld done\n", c->campaign.output, (long long)c->sample);
     return GRV_OK;
@@ -155,11 +165,21 @@ int grvc_generate(int argc, char **argv)
                  "a data set; each\n"
                  "sample is a task of the batch engine. What is there already is not made again, "
                  "so an interrupted\n"
-                 "call is simply repeated. docs/campaigns.md tells what a program has to do.",
+                 "call is simply repeated. docs/campaigns.md tells what a program or a C function "
+                 "has to do; to begin:\n"
+                 "  grove generate --config heat.yaml output=heat           see examples/heat\n"
+                 "  grove generate --config heat.yaml output=heat sample=9  that one only, here; its "
+                 "folder stays\n"
+                 "  ... sample=9 -- mpirun -n 4                             its program started by "
+                 "these words",
+        .words_usage = "[-- LAUNCHER...]",
+        .max_words = argc,
         .table = &table,
         .params = &config};
     const int code = grvc_begin(&session, argc, argv);
     if (code != GRVC_CONTINUE) return code;
-    return grvc_end(&session,
-                    config.sample >= 0 ? run_one(&session, &config) : run_all(&session, &config));
+    if (config.sample >= 0) return grvc_end(&session, run_one(&session, &config));
+    if (session.n_words == 0) return grvc_end(&session, run_all(&session, &config));
+    (void)grvc_end(&session, refuse_words(&session));
+    return GRVC_EXIT_USAGE;
 }

@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "grove/core.h"
 #include "grove/generate.h"
+#include "grove/report.h"
 
 static bool stop(void *argument)
 {
@@ -34,9 +35,10 @@ static grv_status print_result(const grvc_session *session, const grv_generate_c
     grvi_json_double(&w, r->seconds);
     grvi_json_key(&w, "seconds_per_flow");
     grvi_json_double(&w, r->seconds_per_sample);
+    grv_status status = grvc_json_attribute(&w, config->output, "body");
     grvi_json_end_object(&w);
-    (void)printf("%s\n", grvi_text_get(&out));
-    const grv_status status = grvi_text_status(&out);
+    if (status == GRV_OK) status = grvi_text_status(&out);
+    if (status == GRV_OK) (void)printf("%s\n", grvi_text_get(&out));
     grvi_text_fini(&out);
     return status;
 }
@@ -46,7 +48,7 @@ int grvc_simulate(int argc, char **argv)
     grv_generate_config config = {0};
     grv_generate_result result;
     grvc_session session = {.name = "grove simulate",
-                            .about = "Simulates flows around a sphere at different places and stores them as a data set:\n"
+                            .about = "Simulates flows around a sphere, or the body of a mesh file, at different places and stores them as a data set:\n"
                                      "input = fluid fraction of the cell faces, target = vorticity about z over time.\n"
                                      "What is there already is not made again, so an interrupted call is simply repeated.",
                             .table = grv_generate_options(),
@@ -55,6 +57,7 @@ int grvc_simulate(int argc, char **argv)
     if (code != GRVC_CONTINUE) return code;
     grvc_interrupt_install();
     grv_status status = grv_generate(&config, session.log, stop, NULL, &result);
+    if (status == GRV_OK && config.picture[0] != '\0') status = grv_report_flow(config.output, 0, config.picture);
     if (status == GRV_OK) status = print_result(&session, &config, &result);
     return grvc_end(&session, status);
 }

@@ -15,6 +15,7 @@ static const grvc_command commands[] = {
     {"predict", "a network's answers to the inputs of a data set", grvc_predict},
     {"plan", "memory, work and traffic of a training step on any number of ranks", grvc_plan},
     {"batch", "runs a function or a program many times, on workers that come and go", grvc_batch},
+    {"geom", "searches in space, distances to surfaces, mesh files", grvc_geom},
     {"store", "lists and describes stored arrays and data sets", grvc_store},
     {"bench", "times against the floor of this machine", grvc_bench},
     {"info", "version, build, libraries, instruction set, cores", grvc_info},

@@ -26,11 +26,11 @@ static bool is_address(const char *word)
     return strstr(word, "://") != NULL;
 }
 
-static bool is_zarr_folder(const char *folder)
+bool grvc_is_zarr_folder(const char *folder)
 {
     char path[4096];
-    static const char *const names[] = {"zarr.json", ".zgroup"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const names[] = {"zarr.json", ".zgroup", ".zarray"};
+    for (int i = 0; i < 3; i++) {
         const int n =
             snprintf(path, sizeof path, "%s/%s", folder[0] != '\0' ? folder : "/", names[i]);
         if (n > 0 && n < (int)sizeof path && grvi_fs_exists(path)) return true;
@@ -45,7 +45,7 @@ static size_t topmost_length(char *word)
     size_t length = strlen(word);
     for (char *slash = strrchr(word, '/'); slash != NULL && slash > word;) {
         *slash = '\0';
-        const bool is_group = is_zarr_folder(word), is_there = grvi_fs_exists(word);
+        const bool is_group = grvc_is_zarr_folder(word), is_there = grvi_fs_exists(word);
         char *const next = strrchr(word, '/');
         *slash = '/';
         if (is_there && !is_group) break;
@@ -135,27 +135,48 @@ grv_status grvc_node_kind(const grvc_node *node, const char *word, grv_node_kind
 
 /* ---- progress ---- */
 
-void grvc_tool_begin(grvc_tool *tool, const grvc_session *session, const char *label)
+static void begin_tool(grvc_tool *tool, const grvc_session *session, const char *label,
+                       const char *unit, int64_t unit_size)
 {
-    *tool = (grvc_tool){.log = session->log, .label = label, .start_s = grv_clock_seconds()};
+    *tool = (grvc_tool){.log = session->log,
+                        .label = label,
+                        .unit = unit,
+                        .unit_size = unit_size,
+                        .start_s = grv_clock_seconds()};
     grvc_interrupt_install();
 }
 
-static bool show_progress(void *argument, int64_t done, int64_t total)
+void grvc_tool_begin(grvc_tool *tool, const grvc_session *session, const char *label)
 {
     enum { MEGA = 1000000 };
-    grvc_tool *const tool = argument;
-    if (!tool->is_shown && grv_clock_seconds() - tool->start_s > quiet_s) {
-        grv_progress_begin(&tool->progress, tool->log, tool->label, "MB", total / MEGA);
+    begin_tool(tool, session, label, "MB", MEGA);
+}
+
+void grvc_tool_begin_counting(grvc_tool *tool, const grvc_session *session, const char *label,
+                              const char *unit)
+{
+    begin_tool(tool, session, label, unit, 1);
+}
+
+bool grvc_tool_advance(grvc_tool *tool, int64_t done, int64_t total)
+{
+    if (!tool->is_shown && done < total && grv_clock_seconds() - tool->start_s > quiet_s) {
+        grv_progress_begin(&tool->progress, tool->log, tool->label, tool->unit,
+                           total / tool->unit_size);
         tool->is_shown = true;
     }
-    if (tool->is_shown) grv_progress_update(&tool->progress, done / MEGA);
+    if (tool->is_shown) grv_progress_update(&tool->progress, done / tool->unit_size);
     return !grvc_interrupted();
+}
+
+static bool advance_hook(void *argument, int64_t done, int64_t total)
+{
+    return grvc_tool_advance(argument, done, total);
 }
 
 grv_tool_hooks grvc_tool_hooks(grvc_tool *tool)
 {
-    return (grv_tool_hooks){show_progress, tool};
+    return (grv_tool_hooks){advance_hook, tool};
 }
 
 double grvc_tool_end(grvc_tool *tool)
@@ -179,6 +200,20 @@ void grvc_json_integer(grvi_json_writer *w, const char *key, int64_t value)
     grvi_json_i64(w, value);
 }
 
+void grvc_json_number(grvi_json_writer *w, const char *key, double value)
+{
+    grvi_json_key(w, key);
+    grvi_json_double(w, value);
+}
+
+void grvc_json_numbers(grvi_json_writer *w, const char *key, int n, const double *values)
+{
+    grvi_json_key(w, key);
+    grvi_json_begin_array(w);
+    for (int i = 0; i < n; i++) grvi_json_double(w, values[i]);
+    grvi_json_end_array(w);
+}
+
 void grvc_json_lengths(grvi_json_writer *w, const char *key, int rank, const int64_t *lengths)
 {
     grvi_json_key(w, key);
@@ -192,8 +227,7 @@ void grvc_json_reads(grvi_json_writer *w, const grv_store *store, double seconds
     const grv_store_counters counters = grv_store_counters_get(store);
     grvc_json_integer(w, "bytes_read", counters.bytes_read);
     grvc_json_integer(w, "bytes_decoded", counters.bytes_decoded);
-    grvi_json_key(w, "seconds");
-    grvi_json_double(w, seconds);
+    grvc_json_number(w, "seconds", seconds);
 }
 
 grv_status grvc_json_print(grvi_text *document)

@@ -27,6 +27,8 @@ typedef struct grvc_node {
 /* Threads of a key `threads`, where 0 stands for all that there are. */
 int grvc_threads(int threads);
 
+/* Are there metadata of a group or an array in it? */
+bool grvc_is_zarr_folder(const char *folder);
 /* Opens for reading: a folder (any group or array is a store), a zip archive or a path in one, an address. */
 grv_status grvc_node_open(const char *word, int n_threads, grvc_node *node) GRV_MUST_CHECK;
 /* Opens for writing what is to be made: as part of the group that the folder above belongs to, if there is one. */
@@ -40,13 +42,19 @@ grv_status grvc_node_kind(const grvc_node *node, const char *word,
 /* Progress of a tool on the session's log, begun when a step takes long enough to wonder; Ctrl-C ends it. */
 typedef struct grvc_tool {
     grv_log *log;
-    const char *label;
+    const char *label, *unit;
+    int64_t unit_size; /* what is counted, in units: 1000000 bytes are a MB */
     double start_s;
     bool is_shown;
     grv_progress progress;
 } grvc_tool;
 
 void grvc_tool_begin(grvc_tool *tool, const grvc_session *session, const char *label);
+/* The same for other things than bytes. */
+void grvc_tool_begin_counting(grvc_tool *tool, const grvc_session *session, const char *label,
+                              const char *unit);
+/* Shows how far it is; false after Ctrl-C. */
+bool grvc_tool_advance(grvc_tool *tool, int64_t done, int64_t total);
 grv_tool_hooks grvc_tool_hooks(grvc_tool *tool);
 /* Ends the progress; seconds since the beginning. */
 double grvc_tool_end(grvc_tool *tool);
@@ -54,6 +62,8 @@ double grvc_tool_end(grvc_tool *tool);
 /* Members of an open JSON object. */
 void grvc_json_text(grvi_json_writer *w, const char *key, const char *value);
 void grvc_json_integer(grvi_json_writer *w, const char *key, int64_t value);
+void grvc_json_number(grvi_json_writer *w, const char *key, double value);
+void grvc_json_numbers(grvi_json_writer *w, const char *key, int n, const double *values);
 void grvc_json_lengths(grvi_json_writer *w, const char *key, int rank, const int64_t *lengths);
 void grvc_json_reads(grvi_json_writer *w, const grv_store *store, double seconds);
 /* Prints the document and frees it. */

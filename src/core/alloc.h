@@ -1,6 +1,6 @@
 /* The only way to take memory: checked sizes, 64-byte alignment, accounting, fault injection. Internal.
  * Blocks of 2 MiB and more come from the system in huge pages (fresh 4 KiB pages cost 10 us each on virtual machines)
- * and start zeroed; take them once and reuse them. */
+ * which come zeroed; take them once and reuse them. */
 #ifndef GRVI_CORE_ALLOC_H
 #define GRVI_CORE_ALLOC_H
 

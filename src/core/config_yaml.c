@@ -158,7 +158,8 @@ static grv_status read_value(reader *r, const grv_option *option)
             if (r->event.type == YAML_SEQUENCE_END_EVENT) break;
             GRV_TRY(check_plain(r));
             GRV_CHECK(r->event.type == YAML_SCALAR_EVENT, GRV_E_CONFIG,
-                      "%s: a list of single values expected, a list or mapping in it found (%s)",
+                      "%s: a list of single values expected, a list or mapping in it found; words that "
+                      "begin with { or [ are put in quotes (%s)",
                       option->key, here(r));
             GRV_TRY(append_scalar(r, option));
         }

@@ -150,6 +150,17 @@ done:
     return status;
 }
 
+const char *grvi_fs_base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+void grvi_fs_skip_folders(char **path)
+{
+    *path += grvi_fs_base_name(*path) - *path;
+}
+
 grv_status grvi_fs_join(const char *directory, const char *name, char **out)
 {
     const size_t n_directory = strlen(directory), n_name = strlen(name);

@@ -22,6 +22,10 @@ grv_status grvi_fs_rename(const char *from, const char *to) GRV_MUST_CHECK;
 grv_status grvi_fs_remove_tree(const char *path) GRV_MUST_CHECK;
 /* The last line that is not blank of what a regular file holds from an offset on; "" if there is none. line: [size], cut if it is longer */
 void grvi_fs_last_line(int fd, int64_t from, char *line, int64_t size);
+/* What is behind the last slash. Borrowed from the path. */
+const char *grvi_fs_base_name(const char *path);
+/* Moves the path there. */
+void grvi_fs_skip_folders(char **path);
 /* "a/b" into a fresh string; free with grv_free. */
 grv_status grvi_fs_join(const char *directory, const char *name, char **out) GRV_MUST_CHECK;
 

@@ -99,23 +99,27 @@ static void append_duration(grvi_text *out, double seconds)
 
 static void append_rate(grvi_text *out, const grv_progress *p, double elapsed)
 {
-    const double rate = elapsed > 0 ? (double)p->done / elapsed : 0;
+    const double rate = elapsed > 0 ? (double)(p->done - p->before) / elapsed : 0;
     if (rate >= 0.1)
         grvi_text_printf(out, "%.3g %s/s", rate, p->unit);
     else if (rate > 0)
         grvi_text_printf(out, "%.3g s each", 1 / rate);
 }
 
-/* "45/96 flows, 3.2 flows/s, 16 s left" */
+/* "45/96 flows, 3.2 flows/s, 16 s left", or "the text, 16 s left" */
 static void append_numbers(grvi_text *out, const grv_progress *p, double elapsed)
 {
-    grvi_text_printf(out, "%lld/%lld %s", (long long)p->done, (long long)p->total, p->unit);
-    if (p->done <= 0) return;
-    grvi_text_append(out, ", ");
-    append_rate(out, p, elapsed);
+    const int64_t n = p->done - p->before;
+    if (p->text[0] != '\0') grvi_text_append(out, p->text);
+    else grvi_text_printf(out, "%lld/%lld %s", (long long)p->done, (long long)p->total, p->unit);
+    if (n <= 0) return;
+    if (p->text[0] == '\0') {
+        grvi_text_append(out, ", ");
+        append_rate(out, p, elapsed);
+    }
     if (p->done < p->total) {
         grvi_text_append(out, ", ");
-        append_duration(out, elapsed * (double)(p->total - p->done) / (double)p->done);
+        append_duration(out, elapsed * (double)(p->total - p->done) / (double)n);
         grvi_text_append(out, " left");
     }
 }
@@ -176,6 +180,20 @@ void grv_progress_begin(grv_progress *progress, grv_log *log, const char *label,
     (void)pthread_mutex_unlock(&log->lock);
 }
 
+void grv_progress_skip(grv_progress *progress, int64_t done)
+{
+    progress->done = progress->before = done;
+}
+
+void grv_progress_describe(grv_progress *progress, const char *text)
+{
+    grv_log *const log = progress->log;
+    if (!grv_log_passes(log, GRV_LOG_INFO)) return;
+    (void)pthread_mutex_lock(&log->lock); /* a message of another thread draws the bar again */
+    (void)snprintf(progress->text, sizeof progress->text, "%s", text);
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
 static void show_numbers(grv_log *log, const grv_progress *p, double now)
 {
     grvi_text line = {0};
@@ -210,10 +228,10 @@ void grv_progress_end(grv_progress *progress)
     if (!grv_log_passes(log, GRV_LOG_INFO)) return;
     const double elapsed = grv_clock_seconds() - progress->start_s;
     grvi_text line = {0};
-    grvi_text_printf(&line, "%s: %lld %s in ", progress->label, (long long)progress->done,
-                     progress->unit);
+    grvi_text_printf(&line, "%s: %lld %s in ", progress->label,
+                     (long long)(progress->done - progress->before), progress->unit);
     append_duration(&line, elapsed);
-    if (progress->done > 0) {
+    if (progress->done > progress->before) {
         grvi_text_append(&line, " (");
         append_rate(&line, progress, elapsed);
         grvi_text_append(&line, ")");

@@ -1,5 +1,6 @@
 /* What a campaign is: its keys, its parameters, its data set, one sample of it. campaign_run.c makes all of them. */
 #define _XOPEN_SOURCE 700 /* realpath */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -47,7 +48,17 @@ static const grv_option options[] = {
      .offset = AT(simulator),
      .fallback = "[flow]",
      .min_items = 1,
-     .help = "flow, or the words of a program: [python3, solver.py, \"{velocity}\"]"},
+     .help = "flow, or the words of a program: [python3, solver.py, \"{velocity}\"], or C sources"},
+    {.key = "function",
+     .type = GRV_OPTION_STRING,
+     .offset = AT(function),
+     .fallback = "",
+     .help = "GRV_TASK(name) in the sources; empty: the simulator is no C function"},
+    {.key = "flags",
+     .type = GRV_OPTION_STRING,
+     .offset = AT(flags),
+     .fallback = "-O2 -march=native",
+     .help = "for the workers' C compiler"},
     {.key = "samples",
      .type = GRV_OPTION_I64,
      .offset = AT(samples),
@@ -81,9 +92,9 @@ static const grv_option options[] = {
      .type = GRV_OPTION_STRING_LIST,
      .offset = AT(files),
      .fallback = "[]",
-     .help = "that the program needs: linked into its folder"},
-    FIELD_OPTIONS(input, "what the program leaves in input.npy"),
-    FIELD_OPTIONS(target, "what the program leaves in target.npy"),
+     .help = "that the program or function needs: linked into its folder"},
+    FIELD_OPTIONS(input, "the input that a program or function makes"),
+    FIELD_OPTIONS(target, "the target that a program or function makes"),
     {.key = "type",
      .type = GRV_OPTION_CHOICE,
      .offset = AT(type),
@@ -132,20 +143,16 @@ static grv_status copy_config(const grv_campaign_config *from, grv_campaign_conf
 
 /* ---- the data set ---- */
 
-static char *base_of(char *path)
-{
-    char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* What must be equal for a rerun to go on: not where things lie. */
 static grv_status identity(const grvi_campaign *c, char **json)
 {
     char empty[] = "";
     grv_campaign_config shown = c->config;
+    const int n_paths = c->simulator == &grvi_simulator_function ? shown.simulator.n : 1;
     shown.output = empty;
-    shown.simulator.at[0] = base_of(shown.simulator.at[0]);
-    for (int i = 0; i < shown.files.n; i++) shown.files.at[i] = base_of(shown.files.at[i]);
+    for (int i = 0; i < n_paths; i++) grvi_fs_skip_folders(&shown.simulator.at[i]);
+    for (int i = 0; i < shown.files.n; i++) grvi_fs_skip_folders(&shown.files.at[i]);
+    grvi_fs_skip_folders(&shown.flow.body);
     return grv_config_to_json(&table, &shown, json);
 }
 
@@ -242,14 +249,21 @@ static grv_status open_data(grvi_campaign *c)
 static grv_status prepare(grvi_campaign *c, grv_log *log)
 {
     grv_campaign_config *const config = &c->config;
-    const bool is_flow = strcmp(config->simulator.at[0], "flow") == 0;
+    const bool is_flow = strcmp(config->simulator.at[0], "flow") == 0,
+               is_function = config->function[0] != '\0';
     GRV_CHECK(config->samples > 0 || config->parameters.n > 0, GRV_E_CONFIG,
               "samples: how many are to be made? A number above 0 expected");
     GRV_TRY(grv_sampling_create((const char *const *)config->parameters.at, config->parameters.n,
                                 (grv_sampling_method)config->sampling, (uint64_t)config->seed,
                                 config->samples, &c->sampling));
     config->samples = grv_sampling_n_samples(c->sampling);
-    c->simulator = is_flow ? &grvi_simulator_flow : &grvi_simulator_program;
+    c->simulator = is_function ? &grvi_simulator_function
+                   : is_flow   ? &grvi_simulator_flow
+                               : &grvi_simulator_program;
+    GRV_CHECK(c->n_launcher == 0 || c->simulator == &grvi_simulator_program, GRV_E_CONFIG,
+              "only a program can be started as several ranks: a program as simulator expected, "
+              "'%s' found",
+              is_function ? config->function : config->simulator.at[0]);
     GRV_TRY(c->simulator->check(c, log));
     GRV_TRY(open_data(c));
     return grvi_campaign_make_absolute("output", &config->output);
@@ -257,7 +271,6 @@ static grv_status prepare(grvi_campaign *c, grv_log *log)
 
 grv_status grvi_campaign_open(const grv_campaign_config *config, grv_log *log, grvi_campaign *c)
 {
-    *c = (grvi_campaign){.simulator = NULL};
     grv_status status = copy_config(config, &c->config);
     if (status == GRV_OK) status = prepare(c, log);
     if (status != GRV_OK) grvi_campaign_close(c);
@@ -299,16 +312,30 @@ done:
     return status;
 }
 
-grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample,
-                               const char *folder, grv_log *log)
+static grv_status make_empty(const char *folder)
 {
-    grvi_campaign c;
+    int n = 0;
+    GRV_TRY(grvi_fs_make_directory(folder));
+    DIR *const directory = opendir(folder);
+    while (directory != NULL && readdir(directory) != NULL) n++;
+    if (directory != NULL) (void)closedir(directory);
+    GRV_CHECK(n <= 2, GRV_E_EXISTS,
+              "%s is not empty: what an earlier try left? Delete it, or take another folder",
+              folder);
+    return GRV_OK;
+}
+
+grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample,
+                               const char *folder, const char *const *launcher, int n_launcher,
+                               grv_log *log)
+{
+    grvi_campaign c = {.launcher = launcher, .n_launcher = n_launcher};
     GRV_TRY(grvi_campaign_open(config, log, &c));
     grv_status status = GRV_OK;
     GRV_CHECK_GOTO(sample >= 0 && sample < c.config.samples, GRV_E_CONFIG,
                    "sample: 0 to %lld expected, %lld found", (long long)c.config.samples - 1,
                    (long long)sample);
-    if (c.simulator == &grvi_simulator_program) GRV_TRY_GOTO(grvi_fs_make_directory(folder));
+    if (c.simulator != &grvi_simulator_flow) GRV_TRY_GOTO(make_empty(folder));
     GRV_TRY_GOTO(make_sample(&c, sample, folder));
 done:
     grvi_campaign_close(&c);

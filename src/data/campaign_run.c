@@ -1,5 +1,5 @@
 /* Driving a campaign: a task of the batch engine for each sample that is to be made. The task is this same command for one sample,
- *     grove generate --config <job>/campaign.yaml sample={0} folder=.
+ *     grove generate --config <job>/campaign.yaml sample={0} folder=. -- {srun}
  * in a process of its own, so that a crash costs that sample. What is done is said by the data set; the job only says what is on its way. */
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,9 @@
 #include "core/text.h"
 #include "data/campaign_impl.h"
 #include "grove/core.h"
+
+/* what the worker puts the words of srun in place of, if there are nodes for a task */
+static const char *const srun = "{srun}";
 
 typedef struct campaign_run {
     grvi_campaign campaign;
@@ -93,7 +96,8 @@ static grv_status register_program(const campaign_run *r, const grv_batch_params
     char *program = NULL;
     grv_status status = grvi_find_program(pool->worker_program, &program);
     if (status == GRV_OK) status = grvi_campaign_make_absolute("the program grove", &program);
-    const char *const words[] = {program, "generate", "--config", "{1}", "sample={0}", "folder=."};
+    const char *const words[] = {program,      "generate", "--config", "{1}",
+                                 "sample={0}", "folder=.", "--",       srun};
     if (status == GRV_OK)
         status =
             grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);
@@ -182,12 +186,12 @@ static grv_status drive(campaign_run *r, grv_generate_stop *stop, void *stop_arg
     grv_status status = GRV_AGAIN;
     bool stopped = false;
     grv_progress progress;
-    grv_batch_counts counts = grv_batch_counts_get(r->batch);
-    grv_progress_begin(&progress, r->log, "generate", "samples", counts.n_tasks - r->n_before);
+    grv_progress_begin(&progress, r->log, "generate", "samples",
+                       grv_batch_counts_get(r->batch).n_tasks);
+    grv_progress_skip(&progress, r->n_before);
     while (status == GRV_AGAIN && !stopped) {
         status = grv_batch_wait(r->batch, 0.2);
-        counts = grv_batch_counts_get(r->batch);
-        grv_progress_update(&progress, n_ended(&counts) - r->n_before);
+        grv_batch_show(r->batch, &progress);
         if (status != GRV_AGAIN && status != GRV_OK) break;
         const grv_status taken = take_all_ended(r, status == GRV_OK);
         if (taken != GRV_OK) status = taken;
@@ -255,6 +259,8 @@ static grv_status run_campaign(campaign_run *r, const grv_campaign_config *confi
     int64_t n_todo = 0;
     GRV_TRY(begin(r, config, result, &n_todo));
     const int64_t n_done_before = result->n_done;
+    if (n_todo > 0 && r->campaign.simulator->inspect != NULL)
+        GRV_TRY(r->campaign.simulator->inspect(&r->campaign, r->log));
     grv_status status = n_todo > 0 ? run_job(r, pool, stop, stop_argument) : GRV_OK;
     grv_batch_close(&r->batch);
     if (status != GRV_OK) { /* what is there is told all the same */
@@ -281,7 +287,11 @@ grv_status grv_campaign_run(const grv_campaign_config *config, const grv_batch_p
     const double begin_s = grv_clock_seconds();
     const grv_batch_params defaults = grv_batch_params_default();
     if (pool == NULL) pool = &defaults;
-    campaign_run r = {.log = pool->log, .retry_failed = retry_failed};
+    campaign_run r = {
+        .campaign = {.launcher = &srun,
+                     .n_launcher = pool->nodes_per_task > 0 || pool->ranks_per_task > 0},
+        .log = pool->log,
+        .retry_failed = retry_failed};
     *result = (grv_campaign_result){0};
     const grv_status status = run_campaign(&r, config, pool, stop, stop_argument, result);
     result->seconds = grv_clock_seconds() - begin_s;

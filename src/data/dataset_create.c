@@ -224,24 +224,61 @@ static grv_status compare_fields(const char *which, const grv_dataset_field *hav
     return GRV_OK;
 }
 
-/* Compares two JSON values by their compact texts. */
+/* A search for the first key that differs: each member of one object is looked for in the other. */
+typedef struct comparison {
+    const grvi_json *other; /* NULL: nothing is in it */
+    bool is_other_wanted;   /* else the other one is what is there */
+    const char *group;      /* before the keys, with its dot */
+} comparison;
+
+static grv_status compare_member(void *argument, const char *key, grvi_json *value)
+{
+    const comparison *const c = argument;
+    const grvi_json *const other = grvi_json_get(c->other, key);
+    grvi_text name = {0}, texts[2] = {{0}, {0}}; /* there, wanted */
+    grv_status status = GRV_OK;
+    grvi_text_printf(&name, "%s%s", c->group, key);
+    grvi_json_print(other, &texts[c->is_other_wanted]);
+    grvi_json_print(value, &texts[!c->is_other_wanted]);
+    GRV_TRY_GOTO(grvi_text_status(&name));
+    GRV_TRY_GOTO(grvi_text_status(&texts[0]));
+    GRV_TRY_GOTO(grvi_text_status(&texts[1]));
+    if (strcmp(texts[0].data, texts[1].data) == 0) goto done;
+    if (grvi_json_kind_of(value) == GRVI_JSON_OBJECT &&
+        grvi_json_kind_of(other) == GRVI_JSON_OBJECT) {
+        grvi_text_append(&name, ".");
+        GRV_TRY_GOTO(grvi_text_status(&name));
+        GRV_TRY_GOTO(grvi_json_for_each(value, compare_member,
+                                        &(comparison){other, c->is_other_wanted, name.data}));
+        goto done; /* the other object has more, or another order */
+    }
+    GRV_FAIL_GOTO(GRV_E_CONFIG,
+                  "the data set was generated with another configuration: %s is %.300s there, "
+                  "%.300s is wanted",
+                  name.data, texts[0].data, texts[1].data);
+done:
+    grvi_text_fini(&name);
+    grvi_text_fini(&texts[0]);
+    grvi_text_fini(&texts[1]);
+    return status;
+}
+
+/* What the generator wants must be there, and nothing else. */
 static grv_status compare_generator(grv_dataset *dataset, const char *wanted)
 {
     grv_status status = GRV_OK;
-    grvi_json *root = NULL;
-    grvi_text text = {0};
+    grvi_json *there = NULL, *here = NULL;
     char *found = NULL;
     if (wanted == NULL) return GRV_OK;
     GRV_TRY_GOTO(grv_dataset_get_attribute(dataset, "generator", &found));
-    GRV_TRY_GOTO(grvi_json_parse(wanted, (int64_t)strlen(wanted), "generator", &root));
-    grvi_json_print(root, &text);
-    GRV_TRY_GOTO(grvi_text_status(&text));
-    GRV_CHECK_GOTO(found != NULL && strcmp(found, text.data) == 0, GRV_E_CONFIG,
-                   "the data set was generated with another configuration: %.400s; now: %.400s",
-                   found != NULL ? found : "(none)", text.data);
+    if (found != NULL)
+        GRV_TRY_GOTO(grvi_json_parse(found, (int64_t)strlen(found), "generator", &there));
+    GRV_TRY_GOTO(grvi_json_parse(wanted, (int64_t)strlen(wanted), "generator", &here));
+    GRV_TRY_GOTO(grvi_json_for_each(here, compare_member, &(comparison){there, false, ""}));
+    GRV_TRY_GOTO(grvi_json_for_each(there, compare_member, &(comparison){here, true, ""}));
 done:
-    grvi_text_fini(&text);
-    grvi_json_free(root);
+    grvi_json_free(here);
+    grvi_json_free(there);
     grv_free(found);
     return status;
 }
@@ -274,7 +311,14 @@ grv_status grv_dataset_resume(const char *path, const grv_dataset_desc *desc,
     grv_free(document);
     if (!exists) return grv_dataset_create(path, desc, &writable, dataset);
     GRV_TRY(grv_dataset_open(path, &writable, dataset));
-    const grv_status status = grvi_dataset_compare(*dataset, desc);
+    grv_status status = grvi_dataset_compare(*dataset, desc);
+    if (status == GRV_E_CONFIG) {
+        char message[1024];
+        (void)snprintf(message, sizeof message,
+                       "%.800s (what is in %.160s is kept: delete it, or take another output)",
+                       grv_error_message(), path);
+        status = grvi_fail_from(status, message);
+    }
     if (status != GRV_OK) grv_dataset_close(dataset);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Flows around spheres, several at a time, each written by the thread that made it. */
+/* Flows around bodies, several at a time, each written by the thread that made it. */
 #include "grove/generate.h"
 
 #include <pthread.h>
@@ -15,12 +15,13 @@
 static const grv_option options[] = {
     {.key = "output", .type = GRV_OPTION_STRING, .offset = AT(output), .help = "data set to make or to complete"},
     {.key = "samples", .type = GRV_OPTION_I64, .offset = AT(samples), .fallback = "96", .min = 1, .max = 1e9, .unit = "flows", .help = "how many"},
-    {.key = "seed", .type = GRV_OPTION_I64, .offset = AT(seed), .fallback = "1", .min = 0, .max = 9e15, .help = "of the places of the sphere"},
+    {.key = "seed", .type = GRV_OPTION_I64, .offset = AT(seed), .fallback = "1", .min = 0, .max = 9e15, .help = "of the places of the body"},
     GRVI_FLOW_OPTIONS("", AT),
     {.key = "threads", .type = GRV_OPTION_INT, .offset = AT(threads), .fallback = "0", .min = 0, .max = 1024, .unit = "flows",
      .help = "at a time, one thread each; 0: as many as the machine has"},
     {.key = "planes_per_chunk", .type = GRV_OPTION_INT, .offset = AT(planes_per_chunk), .fallback = "1", .min = 1, .max = 1024, .unit = "planes",
      .help = "thickness of the stored pieces"},
+    {.key = "picture", .type = GRV_OPTION_STRING, .offset = AT(picture), .fallback = "", .help = "PNG to draw of the first flow; empty: none"},
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 
@@ -147,6 +148,7 @@ static grv_status generate(generator *g, grv_generate_result *result)
     if (g->n_todo < g->config->samples)
         grv_log_message(g->log, GRV_LOG_INFO, "%lld of %lld flows are there already", (long long)(g->config->samples - g->n_todo),
                         (long long)g->config->samples);
+    if (g->n_todo > 0) GRV_TRY(grvi_flow_set_inspect(&g->flows, g->config->radius, threads, g->log, g->data));
     grv_progress_begin(&g->progress, g->log, "simulate", "flows", g->n_todo);
     /* one range a thread: the ranges do not matter, each worker takes the next flow */
     const int n_workers = (int)grvi_min_i64(threads, g->n_todo);

@@ -1,5 +1,6 @@
-/* The simulator `flow`: the flow past a sphere, as `grove simulate` makes it. Without parameters, the spheres are where that command puts them,
+/* The simulator `flow`: the flow past a sphere or another body, as `grove simulate` makes it. Without parameters, the bodies are where that command puts them,
  * and the data set is the same to the last bit. */
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -11,6 +12,7 @@
 static grv_status check(grvi_campaign *c, grv_log *log)
 {
     grv_generate_config *const flow = &c->config.flow;
+    if (flow->body[0] != '\0') GRV_TRY(grvi_campaign_make_absolute("flow.body", &flow->body));
     GRV_CHECK(c->config.simulator.n == 1, GRV_E_CONFIG,
               "simulator: flow takes no further words, '%.60s' found", c->config.simulator.at[1]);
     GRV_CHECK(c->config.type == 0, GRV_E_CONFIG, "type: the simulator flow stores float32");
@@ -33,12 +35,16 @@ static grv_status check(grvi_campaign *c, grv_log *log)
                   "parameter '%s': the simulator flow does not have it; %s%s%s", name,
                   nearest != NULL
                       ? "did you mean '"
-                      : "radius, reynolds, velocity_x (_y, _z), centre_x (_y, _z) expected",
+                      : "radius, reynolds, velocity_x (_y, _z), centre_x, rotation_x expected",
                   nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         GRV_CHECK(grv_sampling_n_words(c->sampling, p) == 0, GRV_E_CONFIG,
                   "parameter '%s': numbers expected, words found", name);
+        GRV_CHECK(flow->body[0] != '\0' || strncmp(name, "rotation", strlen("rotation")) != 0,
+                  GRV_E_CONFIG, "parameter '%s': a sphere cannot be turned; flow.body expected",
+                  name);
     }
-    return grvi_flow_set_init(flow, log, &c->flows);
+    /* flows at one place may still differ */
+    return grvi_flow_set_init(flow, c->config.parameters.n > 0 ? NULL : log, &c->flows);
 }
 
 static grv_status describe(grvi_campaign *c, grv_dataset_desc *desc)
@@ -46,6 +52,20 @@ static grv_status describe(grvi_campaign *c, grv_dataset_desc *desc)
     GRV_TRY(grvi_flow_describe(&c->config.flow, &c->picture));
     *desc = c->picture.desc;
     return GRV_OK;
+}
+
+/* Of the sizes that occur, the smallest has the thinnest parts; those that are none fail with their sample. */
+static grv_status inspect(const grvi_campaign *c, grv_log *log)
+{
+    double radius = c->config.flow.radius;
+    for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
+        if (strcmp(grv_sampling_name(c->sampling, p), "radius") != 0) continue;
+        for (int64_t i = 0; i < c->config.samples; i++) {
+            const double value = grv_sampling_number(c->sampling, i, p);
+            if (value > 0) radius = fmin(radius, value);
+        }
+    }
+    return grvi_flow_set_inspect(&c->flows, radius, 1, log, c->data);
 }
 
 static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, void *input,
@@ -61,4 +81,4 @@ static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, voi
     return grv_flow_sample_run(&params, &arrays, NULL, NULL, &report);
 }
 
-const grvi_simulator grvi_simulator_flow = {check, describe, make};
+const grvi_simulator grvi_simulator_flow = {check, describe, inspect, make};

@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/fs.h"
-#include "core/nearest.h"
 #include "core/text.h"
 #include "data/campaign_impl.h"
 #include "grove/core.h"
@@ -22,59 +20,27 @@
 
 extern char **environ;
 
-enum { SEED_STREAM = 1 };
-
 /* ---- the words ---- */
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-static bool is_word(const char *name, size_t n, const char *word)
-{
-    return strlen(word) == n && strncmp(name, word, n) == 0;
-}
-
-/* Appends the value that {name} stands for; false: there is no such name. */
-static bool append_value(const grvi_campaign *c, int64_t sample, const char *name, size_t n,
-                         grvi_text *out)
+/* Appends what {name} stands for in word `number`. */
+static grv_status append_value(const grvi_campaign *c, int number, int64_t sample, const char *name,
+                               size_t n, grvi_text *out)
 {
     char text[GRV_SAMPLING_TEXT_BYTES];
-    if (is_word(name, n, "sample")) {
-        grvi_text_printf(out, "%lld", (long long)sample);
-        return true;
-    }
-    if (is_word(name, n, "seed")) { /* that fits an int of any language */
-        grvi_text_printf(
-            out, "%u",
-            (unsigned)(grv_random_bits((uint64_t)c->config.seed, SEED_STREAM, (uint64_t)sample) >>
-                       33));
-        return true;
-    }
-    for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
-        if (!is_word(name, n, grv_sampling_name(c->sampling, p))) continue;
-        grv_sampling_text(c->sampling, sample, p, text);
-        grvi_text_append(out, text);
-        return true;
-    }
-    return false;
-}
-
-static grv_status fail_unknown(const grvi_campaign *c, int number, const char *name, size_t n)
-{
-    char word[64];
-    (void)snprintf(word, sizeof word, "%.*s",
-                   (int)grvi_min_i64((int64_t)n, (int64_t)sizeof word - 1), name);
-    grvi_nearest search = {.word = word};
-    for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++)
-        grvi_nearest_offer(&search, grv_sampling_name(c->sampling, p));
-    grvi_nearest_offer(&search, "sample");
-    grvi_nearest_offer(&search, "seed");
-    const char *const nearest = grvi_nearest_get(&search);
-    GRV_CHECK(nearest == NULL, GRV_E_CONFIG,
-              "simulator[%d]: '{%s}' is no parameter; did you mean '{%s}'?", number, word, nearest);
-    GRV_FAIL(GRV_E_CONFIG,
-             "simulator[%d]: '{%s}' is none of the parameters (nor sample, nor seed); for a brace "
-             "write {{",
-             number, word);
+    const char *nearest = NULL;
+    (void)snprintf(text, sizeof text, "%.*s", (int)n, name);
+    const int value = grvi_sample_find_value(c, text, &nearest);
+    GRV_CHECK(value >= 0 || nearest == NULL, GRV_E_CONFIG,
+              "simulator[%d]: '{%s}' is no parameter; did you mean '{%s}'?", number, text, nearest);
+    GRV_CHECK(value >= 0, GRV_E_CONFIG,
+              "simulator[%d]: '{%s}' is none of the parameters (nor sample, nor seed); for a brace "
+              "write {{",
+              number, text);
+    grvi_sample_value(c, sample, value, text);
+    grvi_text_append(out, text);
+    return GRV_OK;
 }
 
 /* Word `number` of the command for a sample. Braces around anything but a name stay as they are. */
@@ -89,10 +55,7 @@ static grv_status substitute(const grvi_campaign *c, int number, int64_t sample,
             grvi_text_append(&text, "{");
             at += 2;
         } else if (n > 0 && at[n + 1] == '}' && !(at[1] >= '0' && at[1] <= '9')) {
-            if (!append_value(c, sample, at + 1, n, &text)) {
-                status = fail_unknown(c, number, at + 1, n);
-                goto done;
-            }
+            GRV_TRY_GOTO(append_value(c, number, sample, at + 1, n, &text));
             at += n + 2;
         } else {
             grvi_text_append_n(&text, at++, 1);
@@ -106,21 +69,23 @@ done:
     return status;
 }
 
-static void free_words(char **words, int n)
+static void free_words(char ***words)
 {
-    for (int i = 0; i < n && words != NULL; i++) grv_free(words[i]);
-    grv_free(words);
+    for (int i = 0; *words != NULL && (*words)[i] != NULL; i++) grv_free((*words)[i]);
+    grv_free(*words);
+    *words = NULL;
 }
 
+/* The launcher's words, then the program's for a sample; NULL at the end. */
 static grv_status make_words(const grvi_campaign *c, int64_t sample, char ***words)
 {
-    const int n = c->config.simulator.n;
+    const int n_before = c->n_launcher, n = n_before + c->config.simulator.n;
     grv_status status = GRV_OK;
     GRV_TRY(GRVI_CALLOC(words, n + 1));
-    for (int i = 0; i < n && status == GRV_OK; i++) status = substitute(c, i, sample, &(*words)[i]);
-    if (status == GRV_OK) return GRV_OK;
-    free_words(*words, n);
-    *words = NULL;
+    for (int i = 0; i < n && status == GRV_OK; i++)
+        status = i < n_before ? grvi_strdup(c->launcher[i], &(*words)[i])
+                              : substitute(c, i - n_before, sample, &(*words)[i]);
+    if (status != GRV_OK) free_words(words);
     return status;
 }
 
@@ -148,19 +113,13 @@ static bool is_regular(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-static const char *name_of(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* A word that is a file here, but will not be one where the program runs. */
 static grv_status check_word(const grvi_campaign *c, int number)
 {
     const char *const word = c->config.simulator.at[number];
     bool is_given = word[0] == '/' || !is_regular(word);
     for (int i = 0; i < c->config.files.n && !is_given; i++)
-        is_given = strcmp(name_of(c->config.files.at[i]), word) == 0;
+        is_given = strcmp(grvi_fs_base_name(c->config.files.at[i]), word) == 0;
     GRV_CHECK(is_given, GRV_E_CONFIG,
               "simulator[%d]: '%s' is a file here, but the program runs in a folder of its own: "
               "list it in files (files: [%s]) and name it without a folder, or "
@@ -169,38 +128,33 @@ static grv_status check_word(const grvi_campaign *c, int number)
     return GRV_OK;
 }
 
-static grv_status check_field(const char *which, const grv_campaign_field *f)
-{
-    GRV_CHECK(f->axes.n > 0, GRV_E_CONFIG,
-              "%s.axes: the names of the axes of what the program leaves in %s.npy expected (such "
-              "as [x, y]), none given",
-              which, which);
-    GRV_CHECK(f->axes.n <= GRV_DATASET_MAX_AXES, GRV_E_CONFIG,
-              "%s.axes: at most %d axes expected, %d found", which, GRV_DATASET_MAX_AXES,
-              f->axes.n);
-    GRV_CHECK(f->axes.n == f->shape.n, GRV_E_CONFIG,
-              "%s.shape: one length for each of the %d axes expected, %d found", which, f->axes.n,
-              f->shape.n);
-    return GRV_OK;
-}
-
 static grv_status check(grvi_campaign *c, grv_log *log)
 {
     grv_campaign_config *const config = &c->config;
     char **words = NULL;
-    GRV_TRY(check_field("input", &config->input));
-    GRV_TRY(check_field("target", &config->target));
+    GRV_TRY(grvi_simulator_check(c));
     GRV_TRY(make_words(c, 0, &words)); /* all names are known */
-    free_words(words, config->simulator.n);
-    if (strchr(config->simulator.at[0], '/') != NULL)
+    free_words(&words);
+    const char *const program = config->simulator.at[0], *const dot = strrchr(program, '.');
+    GRV_CHECK(dot == NULL || (strcmp(dot, ".c") != 0 && strcmp(dot, ".so") != 0), GRV_E_CONFIG,
+              "function: the name of the GRV_TASK in %s that makes a sample expected, none given",
+              program);
+    GRV_CHECK(config->simulator.n > 1 || strchr(program, ' ') == NULL || is_regular(program),
+              GRV_E_CONFIG,
+              "simulator: each word by itself expected ([python3, solver.py, \"{x}\"]), '%s' found",
+              program);
+    if (strchr(program, '/') != NULL) {
         GRV_TRY(grvi_campaign_make_absolute("simulator", &config->simulator.at[0]));
-    else
-        GRV_CHECK(
-            is_on_path(config->simulator.at[0]), GRV_E_CONFIG,
-            "simulator: 'flow', or a program on PATH, or its path with a '/' expected, '%s' found",
-            config->simulator.at[0]);
-    for (int i = 0; i < config->files.n; i++)
-        GRV_TRY(grvi_campaign_make_absolute("files", &config->files.at[i]));
+        GRV_CHECK(access(config->simulator.at[0], X_OK) == 0, GRV_E_CONFIG,
+                  "simulator: %s cannot be run: chmod +x it, or name what runs it first (such as "
+                  "[python3, solver.py])",
+                  config->simulator.at[0]);
+    } else {
+        GRV_CHECK(is_on_path(program), GRV_E_CONFIG,
+                  "simulator: 'flow', a program on PATH or its path with a '/', or C sources and "
+                  "their function expected, '%s' found",
+                  program);
+    }
     for (int i = 1; i < config->simulator.n; i++) GRV_TRY(check_word(c, i));
     for (int p = 0; p < grv_sampling_n_parameters(c->sampling); p++) {
         char name[GRV_SAMPLING_TEXT_BYTES + 2];
@@ -215,45 +169,10 @@ static grv_status check(grvi_campaign *c, grv_log *log)
     return GRV_OK;
 }
 
-/* ---- the data set ---- */
-
-static grv_dataset_field field_of(const grv_campaign_field *f)
-{
-    grv_dataset_field field = {.n_axes = f->axes.n, .n_channels = grvi_max_i64(1, f->channels.n)};
-    for (int a = 0; a < f->axes.n; a++) {
-        field.axis_names[a] = f->axes.at[a];
-        field.shape[a] = f->shape.at[a];
-    }
-    if (f->channels.n > 0) field.channel_names = (const char *const *)f->channels.at;
-    return field;
-}
-
-static grv_status describe(grvi_campaign *c, grv_dataset_desc *desc)
-{
-    *desc = grv_dataset_desc_default();
-    desc->input = field_of(&c->config.input);
-    desc->target = field_of(&c->config.target);
-    desc->type = c->config.type == 1 ? GRV_STORE_F64 : GRV_STORE_F32;
-    return GRV_OK;
-}
-
 /* ---- one sample ---- */
 
-static grv_status link_files(const grvi_campaign *c, const char *folder)
-{
-    for (int i = 0; i < c->config.files.n; i++) {
-        char *path = NULL;
-        GRV_TRY(grvi_fs_join(folder, name_of(c->config.files.at[i]), &path));
-        const bool linked = symlink(c->config.files.at[i], path) == 0;
-        grv_free(path);
-        GRV_CHECK(linked, GRV_E_IO, "files: link %s into %s: %s", c->config.files.at[i], folder,
-                  strerror(errno));
-    }
-    return GRV_OK;
-}
-
 /* In this process's group, so that whoever ends that ends the program too. */
-static grv_status spawn_and_wait(char *const *words, const char *folder, int *code)
+static grv_status run(const char *name, char *const *words, const char *folder)
 {
     pid_t pid = 0;
     posix_spawn_file_actions_t actions;
@@ -263,27 +182,11 @@ static grv_status spawn_and_wait(char *const *words, const char *folder, int *co
                                            1); /* results of grove go to stdout, this does not */
     (void)posix_spawn_file_actions_addchdir_np(&actions, folder);
     (void)fflush(NULL);
+    const int64_t printed = grvi_simulator_printed();
     const int error = posix_spawnp(&pid, words[0], &actions, NULL, words, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     GRV_CHECK(error == 0, GRV_E_NOT_FOUND, "run %s: %s", words[0], strerror(error));
-    while (waitpid(pid, code, 0) < 0)
-        GRV_CHECK(errno == EINTR, GRV_E_IO, "wait for %s: %s", words[0], strerror(errno));
-    return GRV_OK;
-}
-
-static grv_status run(char *const *words, const char *folder)
-{
-    int code = 0;
-    char line[512];
-    const int64_t printed = lseek(2, 0, SEEK_END); /* of a file; else -1 */
-    GRV_TRY(spawn_and_wait(words, folder, &code));
-    grvi_fs_last_line(2, printed < 0 ? INT64_MAX : printed, line, sizeof line);
-    const char *const colon = line[0] != '\0' ? ": " : "";
-    GRV_CHECK(!WIFSIGNALED(code), GRV_E_NUMERIC, "%s crashed: signal %d, %s%s%s", words[0],
-              WTERMSIG(code), strsignal(WTERMSIG(code)), colon, line);
-    GRV_CHECK(WEXITSTATUS(code) == 0, GRV_E_NUMERIC, "%s ended with exit code %d%s%s", words[0],
-              WEXITSTATUS(code), colon, line);
-    return GRV_OK;
+    return grvi_simulator_wait(name, pid, printed);
 }
 
 /* "a, b, c": what is in a folder, a few of it. */
@@ -307,11 +210,10 @@ static grv_status read_field(const grvi_campaign *c, const char *folder, const c
 {
     int64_t shape[GRV_DATASET_MAX_AXES + 1];
     char *base = NULL;
-    for (int a = 0; a < f->axes.n; a++) shape[a] = f->shape.at[a];
-    shape[f->axes.n] = grvi_max_i64(1, f->channels.n);
+    const int rank = grvi_simulator_shape(f, shape);
     GRV_TRY(grvi_fs_join(folder, name, &base));
-    grv_status status = grvi_array_file_read(
-        base, f->axes.n + 1, shape, c->config.type == 1 ? GRV_STORE_F64 : GRV_STORE_F32, out);
+    grv_status status =
+        grvi_array_file_read(base, rank, shape, grv_dataset_get_desc(c->data)->type, out);
     grv_free(base);
     if (status != GRV_E_NOT_FOUND) return status;
     grvi_text there = {0};
@@ -328,12 +230,12 @@ static grv_status make(grvi_campaign *c, int64_t sample, const char *folder, voi
 {
     char **words = NULL;
     GRV_TRY(make_words(c, sample, &words));
-    grv_status status = link_files(c, folder);
-    if (status == GRV_OK) status = run(words, folder);
-    free_words(words, c->config.simulator.n);
+    grv_status status = grvi_simulator_link_files(c, folder);
+    if (status == GRV_OK) status = run(c->config.simulator.at[0], words, folder);
+    free_words(&words);
     GRV_TRY(status);
     GRV_TRY(read_field(c, folder, "input", &c->config.input, input));
     return read_field(c, folder, "target", &c->config.target, target);
 }
 
-const grvi_simulator grvi_simulator_program = {check, describe, make};
+const grvi_simulator grvi_simulator_program = {check, grvi_simulator_describe, NULL, make};

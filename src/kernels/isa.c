@@ -5,7 +5,7 @@
 
 #include "kernels/isa.h"
 
-static const char *const names[GRVI_ISA_COUNT] = {"ref", "avx2", "pair16", "avx512"};
+static const char *const names[GRVI_ISA_COUNT] = {"ref", "avx2", "avx512"};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static grvi_isa chosen = GRVI_ISA_REF;
 
@@ -17,8 +17,7 @@ bool grvi_isa_usable(grvi_isa isa)
     case GRVI_ISA_REF: return true;
 #if defined(__x86_64__) && defined(__GNUC__)
     /* the builtins check the operating system's support (XGETBV) as well */
-    case GRVI_ISA_AVX2:
-    case GRVI_ISA_PAIR16: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case GRVI_ISA_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case GRVI_ISA_AVX512:
 #ifdef GRVI_EMULATE_AVX512
         return true;
@@ -39,7 +38,7 @@ static void choose(void)
             chosen = (grvi_isa)isa;
             return;
         }
-        if (isa != GRVI_ISA_PAIR16) chosen = (grvi_isa)isa;
+        chosen = (grvi_isa)isa;
     }
 }
 

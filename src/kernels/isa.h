@@ -9,12 +9,11 @@
 typedef enum grvi_isa {
     GRVI_ISA_REF,    /* plain C, computes in double: the oracle */
     GRVI_ISA_AVX2,   /* x86-64 with AVX2 and FMA, 8 lanes of float */
-    GRVI_ISA_PAIR16, /* the 16-lane code on pairs of AVX2 registers: tests the AVX-512 sources where AVX-512 is missing; never chosen */
     GRVI_ISA_AVX512, /* AVX-512 F, VL, DQ, BW, 16 lanes of float */
     GRVI_ISA_COUNT
 } grvi_isa;
 
-/* Name as in GROVE_ISA: "ref", "avx2", "pair16", "avx512". */
+/* Name as in GROVE_ISA: "ref", "avx2", "avx512". */
 const char *grvi_isa_name(grvi_isa isa);
 /* Compiled in and supported by processor and operating system. */
 bool grvi_isa_usable(grvi_isa isa);

@@ -25,6 +25,6 @@ const grvi_machine_kernels *grvi_machine_kernels_for(grvi_isa isa)
     const grvi_machine_kernels *found = NULL;
     if (!grvi_isa_usable(isa)) return &plain;
     if (isa == GRVI_ISA_AVX512) found = grvi_machine_kernels_avx512();
-    if (isa == GRVI_ISA_AVX2 || isa == GRVI_ISA_PAIR16) found = grvi_machine_kernels_avx2();
+    if (isa == GRVI_ISA_AVX2) found = grvi_machine_kernels_avx2();
     return found == NULL ? &plain : found;
 }

@@ -170,8 +170,6 @@ const grvi_mode_mix_kernels *grvi_mode_mix_kernels_for(grvi_isa isa)
     const grvi_mode_mix_kernels *kernels = grvi_mode_mix_kernels_ref();
     if (isa >= GRVI_ISA_AVX2 && grvi_mode_mix_kernels_avx2() != NULL)
         kernels = grvi_mode_mix_kernels_avx2();
-    if (isa == GRVI_ISA_PAIR16 && grvi_mode_mix_kernels_pair16() != NULL)
-        kernels = grvi_mode_mix_kernels_pair16();
     if (isa == GRVI_ISA_AVX512 && grvi_mode_mix_kernels_avx512() != NULL)
         kernels = grvi_mode_mix_kernels_avx512();
     return kernels;

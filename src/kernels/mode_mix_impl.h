@@ -25,7 +25,6 @@ void grvi_mode_group_next(const grvi_mode_mix *mix, grvi_mode_group *group);
 /* The tables of the single files; NULL where the compiler does not know the instruction set. */
 const grvi_mode_mix_kernels *grvi_mode_mix_kernels_ref(void);
 const grvi_mode_mix_kernels *grvi_mode_mix_kernels_avx2(void);
-const grvi_mode_mix_kernels *grvi_mode_mix_kernels_pair16(void);
 const grvi_mode_mix_kernels *grvi_mode_mix_kernels_avx512(void);
 
 #endif

@@ -53,7 +53,7 @@ GRVI_INLINE __m256 half_lanes(vf a, bool high)
 }
 #else
 /* The first n < 8 lanes in pieces: masked stores of AVX2 take a dozen cycles on some processors. */
-GRVI_INLINE void store_short8(float *p, __m256 a, int64_t n)
+GRVI_INLINE void store_short(float *p, vf a, int64_t n)
 {
     __m128 rest = _mm256_castps256_ps128(a);
     if (n & 4) {
@@ -68,34 +68,14 @@ GRVI_INLINE void store_short8(float *p, __m256 a, int64_t n)
     }
     if (n & 1) _mm_store_ss(p, rest);
 }
-#ifdef GRVI_SIMD_PAIR
-GRVI_INLINE float sum_lanes(vf a)
-{
-    return sum_lanes8(_mm256_add_ps(a.low, a.high));
-}
-GRVI_INLINE void store_short(float *p, vf a, int64_t n)
-{
-    if (n >= 8) _mm256_storeu_ps(p, a.low);
-    store_short8(n >= 8 ? p + 8 : p, n >= 8 ? a.high : a.low, n & 7);
-}
-GRVI_INLINE __m256 half_lanes(vf a, bool high)
-{
-    return high ? a.high : a.low;
-}
-#else
 GRVI_INLINE float sum_lanes(vf a)
 {
     return sum_lanes8(a);
-}
-GRVI_INLINE void store_short(float *p, vf a, int64_t n)
-{
-    store_short8(p, a, n);
 }
 GRVI_INLINE __m256 half_lanes(vf a, bool high)
 {
     return high ? _mm256_setzero_ps() : a;
 }
-#endif
 #endif
 /* The first n lanes past the cache, in pieces of 8 or 4 floats, of which n is a multiple and to
  * which p is aligned. */

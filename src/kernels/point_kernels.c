@@ -15,7 +15,6 @@ static void fill_tables(void)
     filled[GRVI_ISA_REF] = true;
     static bool (*const fill[GRVI_ISA_COUNT])(grvi_point_kernels *) = {
         [GRVI_ISA_AVX2] = grvi_point_kernels_fill_avx2,
-        [GRVI_ISA_PAIR16] = grvi_point_kernels_fill_pair16,
         [GRVI_ISA_AVX512] = grvi_point_kernels_fill_avx512,
     };
     for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {

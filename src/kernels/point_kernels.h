@@ -131,7 +131,6 @@ void grvi_copy_rows(int64_t n_rows, int64_t row_bytes, const void *source, int64
 /* Filled by the instruction sets' files; false where the compiler lacks the set. Used by point_kernels.c only. */
 void grvi_point_kernels_fill_ref(grvi_point_kernels *f32, grvi_point_kernels *f64);
 bool grvi_point_kernels_fill_avx2(grvi_point_kernels *kernels);
-bool grvi_point_kernels_fill_pair16(grvi_point_kernels *kernels);
 bool grvi_point_kernels_fill_avx512(grvi_point_kernels *kernels);
 
 #endif

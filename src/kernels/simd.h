@@ -1,6 +1,5 @@
 /* Vectors of float for the loop files that are compiled once per instruction set. Internal to src/kernels.
- * A loop file <family>_loops.h is included by <family>_avx2.c, <family>_pair16_avx2.c (which defines GRVI_SIMD_PAIR) and
- * <family>_avx512.c; it sees vf (GRVI_LANES floats) and the operations below, and defines static functions only.
+ * A loop file <family>_loops.h is included by <family>_avx2.c and <family>_avx512.c; it sees vf (GRVI_LANES floats) and the operations below, and defines static functions only.
  * fma(a,b,c) = a*b + c in one rounding, so that all lane counts give the same numbers wherever the order of operations is the same. */
 #ifndef GRVI_KERNELS_SIMD_H
 #define GRVI_KERNELS_SIMD_H
@@ -69,45 +68,6 @@ GRVI_INLINE __m256 grvi_spread_quad8(__m256 a, int i)
 {
     return i == 0 ? _mm256_permute_ps(a, 0x00) : i == 1 ? _mm256_permute_ps(a, 0x55) : i == 2 ? _mm256_permute_ps(a, 0xaa) : _mm256_permute_ps(a, 0xff);
 }
-#ifdef GRVI_SIMD_PAIR
-#define GRVI_LANES 16
-#define GRVI_REGISTERS 32
-typedef struct vf {
-    __m256 low, high;
-} vf;
-#define GRVI_PAIR(low, high) ((vf){(low), (high)})
-GRVI_INLINE vf vf_load(const float *p) { return GRVI_PAIR(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
-GRVI_INLINE void vf_store(float *p, vf a) { _mm256_storeu_ps(p, a.low); _mm256_storeu_ps(p + 8, a.high); }
-GRVI_INLINE vf vf_set1(float a) { return GRVI_PAIR(_mm256_set1_ps(a), _mm256_set1_ps(a)); }
-GRVI_INLINE vf vf_zero(void) { return GRVI_PAIR(_mm256_setzero_ps(), _mm256_setzero_ps()); }
-GRVI_INLINE vf vf_add(vf a, vf b) { return GRVI_PAIR(_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)); }
-GRVI_INLINE vf vf_sub(vf a, vf b) { return GRVI_PAIR(_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)); }
-GRVI_INLINE vf vf_mul(vf a, vf b) { return GRVI_PAIR(_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)); }
-GRVI_INLINE vf vf_div(vf a, vf b) { return GRVI_PAIR(_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)); }
-GRVI_INLINE vf vf_max(vf a, vf b) { return GRVI_PAIR(_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)); }
-GRVI_INLINE vf vf_min(vf a, vf b) { return GRVI_PAIR(_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)); }
-GRVI_INLINE vf vf_fma(vf a, vf b, vf c) { return GRVI_PAIR(_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)); }
-GRVI_INLINE vf vf_fnma(vf a, vf b, vf c) { return GRVI_PAIR(_mm256_fnmadd_ps(a.low, b.low, c.low), _mm256_fnmadd_ps(a.high, b.high, c.high)); }
-GRVI_INLINE vf vf_select_positive(vf a, vf b, vf c)
-{
-    const __m256 zero = _mm256_setzero_ps();
-    return GRVI_PAIR(_mm256_blendv_ps(c.low, b.low, _mm256_cmp_ps(a.low, zero, _CMP_GT_OQ)),
-                     _mm256_blendv_ps(c.high, b.high, _mm256_cmp_ps(a.high, zero, _CMP_GT_OQ)));
-}
-GRVI_INLINE vf vf_load_n(const float *p, int64_t n)
-{
-    return GRVI_PAIR(_mm256_maskload_ps(p, grvi_mask8(n)), _mm256_maskload_ps(p + 8, grvi_mask8(n - 8)));
-}
-GRVI_INLINE void vf_store_n(float *p, vf a, int64_t n)
-{
-    _mm256_maskstore_ps(p, grvi_mask8(n), a.low);
-    _mm256_maskstore_ps(p + 8, grvi_mask8(n - 8), a.high);
-}
-GRVI_INLINE vf vf_load_quads(const float *p, int64_t stride) { return GRVI_PAIR(grvi_load_quads8(p, stride), grvi_load_quads8(p + 2 * stride, stride)); }
-GRVI_INLINE void vf_store_quads(float *p, int64_t stride, vf a) { grvi_store_quads8(p, stride, a.low); grvi_store_quads8(p + 2 * stride, stride, a.high); }
-GRVI_INLINE vf vf_repeat_quad(const float *p) { return GRVI_PAIR(grvi_repeat_quad8(p), grvi_repeat_quad8(p)); }
-GRVI_INLINE vf vf_spread_quad(vf a, int i) { return GRVI_PAIR(grvi_spread_quad8(a.low, i), grvi_spread_quad8(a.high, i)); }
-#else
 #define GRVI_LANES 8
 #define GRVI_REGISTERS 16
 typedef __m256 vf;
@@ -130,7 +90,6 @@ GRVI_INLINE vf vf_load_quads(const float *p, int64_t stride) { return grvi_load_
 GRVI_INLINE void vf_store_quads(float *p, int64_t stride, vf a) { grvi_store_quads8(p, stride, a); }
 GRVI_INLINE vf vf_repeat_quad(const float *p) { return grvi_repeat_quad8(p); }
 GRVI_INLINE vf vf_spread_quad(vf a, int i) { return grvi_spread_quad8(a, i); }
-#endif
 #endif
 
 #endif

@@ -108,7 +108,6 @@ const grvi_spectral_kernels *grvi_spectral_kernels_for(grvi_isa isa)
     switch (isa) {
     case GRVI_ISA_REF: return grvi_spectral_kernels_ref();
     case GRVI_ISA_AVX2: return grvi_spectral_kernels_avx2();
-    case GRVI_ISA_PAIR16: return grvi_spectral_kernels_pair16();
     case GRVI_ISA_AVX512: return grvi_spectral_kernels_avx512();
     case GRVI_ISA_COUNT: break;
     }

@@ -91,7 +91,6 @@ const grvi_spectral_kernels *grvi_spectral_kernels_for(grvi_isa isa);
 /* The tables of the instruction sets; NULL where the compiler lacks them. Use grvi_spectral_kernels_for. */
 const grvi_spectral_kernels *grvi_spectral_kernels_ref(void);
 const grvi_spectral_kernels *grvi_spectral_kernels_avx2(void);
-const grvi_spectral_kernels *grvi_spectral_kernels_pair16(void);
 const grvi_spectral_kernels *grvi_spectral_kernels_avx512(void);
 
 #endif

@@ -113,7 +113,8 @@ static bool has_ending(const char *path, const char *ending)
 }
 
 /* NULL and a message for what is none of ours. */
-static grv_status find_reader(const grvi_mesh_file *file, grvi_mesh_reader **reader)
+static grv_status find_reader(const grvi_mesh_file *file, grvi_mesh_reader **reader,
+                              const char **format)
 {
     enum { HEAD_BYTES = 4096 }; /* licences stand before the root element of some files */
     const size_t n_head = (size_t)grvi_min_i64(file->n_bytes, HEAD_BYTES);
@@ -121,13 +122,13 @@ static grv_status find_reader(const grvi_mesh_file *file, grvi_mesh_reader **rea
     *reader = NULL;
     if (n_head >= sizeof legacy - 1 &&
         strncasecmp((const char *)file->data, legacy, sizeof legacy - 1) == 0)
-        *reader = grvi_vtk_legacy_read;
+        *reader = grvi_vtk_legacy_read, *format = "VTK legacy";
     else if (memmem(file->data, n_head, xml, sizeof xml - 1) != NULL)
-        *reader = grvi_vtk_xml_read;
+        *reader = grvi_vtk_xml_read, *format = "VTK XML";
     else if (has_ending(file->path, ".obj"))
-        *reader = grvi_obj_read;
+        *reader = grvi_obj_read, *format = "OBJ";
     else if (has_ending(file->path, ".stl"))
-        *reader = grvi_stl_read;
+        *reader = grvi_stl_read, *format = "STL";
     if (*reader != NULL) return GRV_OK;
     GRV_CHECK(!begins_with(file, "PK\3\4", 4), GRV_E_UNSUPPORTED,
               "%s is a zip archive: unpack it first", file->path);
@@ -153,8 +154,10 @@ grv_status grv_mesh_read(const char *path, const grv_mesh_read_params *params, g
     *mesh = NULL;
     GRV_CHECK(n_threads >= 1, GRV_E_ARG, "n_threads must be >= 1, got %d", n_threads);
     GRV_TRY(grvi_mesh_file_open(path, &file));
-    GRV_TRY_GOTO(find_reader(&file, &reader));
+    const char *format = NULL;
+    GRV_TRY_GOTO(find_reader(&file, &reader, &format));
     GRV_TRY_GOTO(grv_mesh_create(GRV_MESH_SURFACE, mesh));
+    (*mesh)->format = format;
     GRV_TRY_GOTO(reader(&file, n_threads, *mesh));
     grvi_mesh_find_time(*mesh);
 done:
@@ -183,6 +186,13 @@ static grv_status check_list(const grv_mesh_arrays *list, const char *what, int6
                   GRV_E_SHAPE, "%s data '%s': type, counts and bytes do not agree", what, a->name);
     }
     return GRV_OK;
+}
+
+grv_status grvi_mesh_check_data(const grv_mesh *mesh)
+{
+    GRV_TRY(check_list(&mesh->point_data, "point", grv_mesh_n_points(mesh)));
+    GRV_TRY(check_list(&mesh->cell_data, "cell", grv_mesh_n_cells(mesh)));
+    return check_list(&mesh->field_data, "field", -1);
 }
 
 static grv_status find_writer(const grv_mesh *mesh, const grv_mesh_write_params *params,
@@ -223,9 +233,7 @@ grv_status grv_mesh_write(const grv_mesh *mesh, const char *path,
               GRV_E_ARG, "n_threads >= 1 and zlib_level 0 to 9 expected, got %d and %d",
               params->n_threads, params->zlib_level);
     GRV_TRY(find_writer(mesh, params, path, &writer));
-    GRV_TRY(check_list(&mesh->point_data, "point", grv_mesh_n_points(mesh)));
-    GRV_TRY(check_list(&mesh->cell_data, "cell", grv_mesh_n_cells(mesh)));
-    GRV_TRY(check_list(&mesh->field_data, "field", -1));
+    GRV_TRY(grvi_mesh_check_data(mesh));
     grvi_text_printf(&aside, "%s.partial-%ld", path, (long)getpid());
     GRV_TRY_GOTO(grvi_text_status(&aside));
     fd = open(aside.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

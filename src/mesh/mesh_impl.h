@@ -33,6 +33,9 @@ typedef grv_status grvi_mesh_writer(const grv_mesh *mesh, const grv_mesh_write_p
                                     int fd, const char *path);
 grvi_mesh_writer grvi_stl_write, grvi_vtk_xml_write;
 
+/* GRV_E_SHAPE for named arrays that do not fit the mesh: what is to be written. */
+grv_status grvi_mesh_check_data(const grv_mesh *mesh) GRV_MUST_CHECK;
+
 /* ---- arrays ---- */
 
 /* Bytes of an element of a type that meshes have, 0 for others. */

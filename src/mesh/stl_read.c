@@ -210,7 +210,10 @@ grv_status grvi_stl_read(const grvi_mesh_file *file, int n_threads, grv_mesh *me
         is_solid && memchr(begin, '\0', (size_t)grvi_min_i64(file->n_bytes, LOOK_BYTES)) == NULL;
     const bool fits = file->n_bytes >= PREAMBLE_BYTES &&
                       file->n_bytes == PREAMBLE_BYTES + facets_announced(file) * FACET_BYTES;
-    if (is_text && !fits) return read_text(file, mesh);
+    if (is_text && !fits) {
+        mesh->format = "STL text";
+        return read_text(file, mesh);
+    }
     GRV_CHECK(
         file->n_bytes >= PREAMBLE_BYTES, GRV_E_FORMAT,
         "%s: STL text begins with \"solid\", a binary file has %d bytes or more; %lld bytes found",

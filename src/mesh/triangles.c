@@ -132,3 +132,44 @@ done:
     if (status != GRV_OK) grv_mesh_destroy(out);
     return status;
 }
+
+/* Rows of an array, by number (32-bit); NULL: all of them in order. */
+static grv_status copy_rows(const grv_mesh_array *from, const int32_t *rows, int64_t n,
+                            grv_mesh_arrays *to)
+{
+    grv_mesh_array *added = NULL;
+    if (from->is_text)
+        return grv_mesh_add_texts(to, from->name, from->n_tuples, from->data, from->n_bytes);
+    if (rows == NULL)
+        return grv_mesh_add_array(to, from->name, from->type, from->n_components, n, from->data,
+                                  NULL);
+    GRV_TRY(grv_mesh_add_array(to, from->name, from->type, from->n_components, n, NULL, &added));
+    const size_t n_bytes = (size_t)(from->n_components * grv_store_type_bytes(from->type));
+    for (int64_t i = 0; i < n; i++)
+        memcpy((uint8_t *)added->data + (size_t)i * n_bytes,
+               (const uint8_t *)from->data + (size_t)rows[i] * n_bytes, n_bytes);
+    return GRV_OK;
+}
+
+grv_status grv_triangles_carry_data(const grv_triangles *t, const grv_mesh *from, grv_mesh *to)
+{
+    GRV_CHECK(to->n_cells == t->n_triangles && to->points.n_tuples == t->n_points, GRV_E_ARG,
+              "the mesh has %lld cells and %lld points, the triangles are %lld of %lld points",
+              (long long)to->n_cells, (long long)to->points.n_tuples, (long long)t->n_triangles,
+              (long long)t->n_points);
+    for (int64_t i = 0; i < t->n_triangles; i++)
+        GRV_CHECK(t->faces[i] >= 0 && t->faces[i] < from->n_cells, GRV_E_ARG,
+                  "triangle %lld is from cell %d, there are %lld", (long long)i, t->faces[i],
+                  (long long)from->n_cells);
+    for (int64_t k = 0; k < from->cell_data.n; k++)
+        GRV_TRY(copy_rows(&from->cell_data.items[k], t->faces, t->n_triangles, &to->cell_data));
+    for (int64_t k = 0; k < from->point_data.n && t->n_points == from->points.n_tuples; k++)
+        GRV_TRY(copy_rows(&from->point_data.items[k], NULL, t->n_points, &to->point_data));
+    for (int64_t k = 0; k < from->field_data.n; k++) {
+        const grv_mesh_array *const a = &from->field_data.items[k];
+        GRV_TRY(copy_rows(a, NULL, a->n_tuples, &to->field_data));
+    }
+    to->has_time = from->has_time;
+    to->time = from->time;
+    return GRV_OK;
+}

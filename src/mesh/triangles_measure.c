@@ -48,16 +48,16 @@ static void add_triangle(const grv_triangles *t, int64_t triangle, const double 
     }
 }
 
-static void find_box(const grv_triangles *t, grv_triangles_measure *m)
+void grv_triangles_box(const grv_triangles *t, double lower[3], double upper[3])
 {
-    for (int i = 0; i < 3; i++) m->lower[i] = m->upper[i] = NAN;
+    for (int i = 0; i < 3; i++) lower[i] = upper[i] = NAN;
     for (int64_t k = 0; k < 3 * t->n_triangles; k++) {
         double p[3];
         grvi_point_get(t, t->triangles[k], p);
         for (int i = 0; i < 3; i++) {
             /* written so that a NaN, once met, stays */
-            if (k == 0 || p[i] < m->lower[i] || isnan(p[i])) m->lower[i] = p[i];
-            if (k == 0 || p[i] > m->upper[i] || isnan(p[i])) m->upper[i] = p[i];
+            if (k == 0 || p[i] < lower[i] || isnan(p[i])) lower[i] = p[i];
+            if (k == 0 || p[i] > upper[i] || isnan(p[i])) upper[i] = p[i];
         }
     }
 }
@@ -85,7 +85,7 @@ grv_status grv_triangles_measure_get(const grv_triangles *t, grv_triangles_measu
     grvi_sides sides;
     sums all = {0};
     double origin[3];
-    find_box(t, &m);
+    grv_triangles_box(t, m.lower, m.upper);
     for (int i = 0; i < 3; i++) origin[i] = 0.5 * (m.lower[i] + m.upper[i]);
     GRV_TRY(grvi_sides_create(t, &sides));
     for (int64_t first = 0; first < t->n_triangles; first += GROUP) {

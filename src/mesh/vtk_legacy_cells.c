@@ -39,11 +39,13 @@ static grv_status unpack_list(grvi_legacy *r, const char *keyword, int64_t n, in
     GRV_TRY(extend(mesh, n, size - n));
     int64_t at = 0, id = mesh->offsets[first];
     for (int64_t i = 0; i < n; i++) {
-        GRV_CHECK(at < size && values[at] >= 0 && values[at] < size - at, GRV_E_FORMAT,
+        /* each of the cells behind takes a value at least */
+        const int64_t left = size - at - (n - i);
+        GRV_CHECK(left >= 0 && values[at] >= 0 && values[at] <= left, GRV_E_FORMAT,
                   "%s: cell %lld of the %lld %s before byte %lld: %lld points, where %lld of %lld "
                   "values are left",
                   r->path, (long long)i, (long long)n, keyword, grvi_legacy_byte(r, r->at),
-                  (long long)(at < size ? values[at] : 0), (long long)(size - at), (long long)size);
+                  (long long)(at < size ? values[at] : 0), (long long)left, (long long)size);
         memcpy(mesh->connectivity + id, values + at + 1, (size_t)values[at] * sizeof *values);
         id += values[at];
         at += 1 + values[at];

@@ -173,6 +173,52 @@ static double sample(const grv_slices *s, const grv_slice_panel *panel, double y
     return isfinite(value) ? value : nearest;
 }
 
+/* A corner of marching squares: pixel position of a cell centre, and the value there. */
+typedef struct corner {
+    double x, y, value;
+} corner;
+
+/* The line through one square of neighbouring cell centres a, b, c, d (around it): between the sides on which the sign changes. Of the two ways
+ * to join four such sides, either is right where nothing is known of the middle. */
+static void mark_square(grvi_stroke *stroke, const corner corners[4])
+{
+    double x[4], y[4];
+    int n = 0;
+    for (int k = 0; k < 4; k++) {
+        const corner a = corners[k], b = corners[(k + 1) % 4];
+        if (!isfinite(a.value)) return;
+        if ((a.value < 0) == (b.value < 0)) continue;
+        const double t = a.value / (a.value - b.value);
+        x[n] = a.x + t * (b.x - a.x);
+        y[n++] = a.y + t * (b.y - a.y);
+    }
+    for (int k = 0; k + 1 < n; k += 2)
+        grvi_stroke_segment(stroke, x[k], y[k], x[k + 1], y[k + 1]);
+}
+
+static void mark_zero(grv_image *image, const grv_slices *s, const layout *l, int p, int64_t x0,
+                      int64_t y0)
+{
+    static const int8_t around[4][2] = {{0, 0}, {0, 1}, {1, 1}, {1, 0}};
+    const double width = (double)l->panel_width / (double)s->nx,
+                 height = (double)l->panel_height / (double)s->ny;
+    grvi_stroke stroke;
+    grvi_stroke_begin(&stroke, image, 2);
+    for (int64_t iy = 0; iy + 1 < s->ny; iy++) {
+        for (int64_t ix = 0; ix + 1 < s->nx; ix++) {
+            corner corners[4];
+            for (int k = 0; k < 4; k++) {
+                const int64_t jy = iy + around[k][0], jx = ix + around[k][1];
+                corners[k].x = (double)x0 + ((double)jx + 0.5) * width;
+                corners[k].y = (double)(y0 + l->panel_height) - ((double)jy + 0.5) * height;
+                corners[k].value = at(s, &s->panels[p], jy, jx);
+            }
+            mark_square(&stroke, corners);
+        }
+    }
+    grvi_stroke_end(&stroke, grvi_ink);
+}
+
 static void draw_field(grv_image *image, const grv_slices *s, const layout *l, int p,
                        const color_scale *scale, int64_t x0, int64_t y0)
 {
@@ -185,6 +231,7 @@ static void draw_field(grv_image *image, const grv_slices *s, const layout *l, i
             grvi_image_set(image, x0 + i, y0 + j, color_of(scale, sample(s, &s->panels[p], y, x)));
         }
     }
+    if (s->panels[p].marks_zero) mark_zero(image, s, l, p, x0, y0);
     grvi_image_frame(image, x0, y0, l->panel_width, l->panel_height, grvi_ink);
 }
 

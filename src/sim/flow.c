@@ -8,6 +8,7 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
+#include "grove/flow_mesh.h"
 #include "sim/flow_impl.h"
 
 grv_flow_params grv_flow_params_default(void)
@@ -39,9 +40,26 @@ static grv_status check_grid(const grv_flow_params *p)
     return GRV_OK;
 }
 
+static grv_status check_mesh(const grv_flow_params *p)
+{
+    if (p->mesh == NULL) return GRV_OK;
+    const grv_flow_mesh_info info = grv_flow_mesh_info_get(p->mesh);
+    GRV_CHECK(p->distance == NULL, GRV_E_ARG, "a body is either a distance or a mesh, got both");
+    for (int d = 0; d < 3; d++) {
+        const double low = p->mesh_centre[d] + info.lower[d],
+                     high = p->mesh_centre[d] + info.upper[d];
+        const long long n = p->n[d];
+        GRV_CHECK(high > 0 && low < (double)n, GRV_E_ARG,
+                  "the mesh reaches from %g to %g along %c, outside of the domain, 0..%lld", low,
+                  high, "xyz"[d], n);
+    }
+    return GRV_OK;
+}
+
 static grv_status check_params(const grv_flow_params *p)
 {
     GRV_TRY(check_grid(p));
+    GRV_TRY(check_mesh(p));
     GRV_CHECK(p->viscosity >= 0 && isfinite(p->viscosity), GRV_E_ARG,
               "viscosity must be >= 0, got %g", p->viscosity);
     GRV_CHECK(p->scheme >= GRV_FLOW_LIMITED && p->scheme <= GRV_FLOW_VAN_LEER, GRV_E_ARG,
@@ -303,7 +321,7 @@ static grv_status project(grv_flow *flow, void *const *velocity, double weight, 
 /* Body, boundaries, pressure of one stage whose result so far is `velocity`. */
 static grv_status finish_stage(grv_flow *flow, void *const *velocity, double weight, double dt)
 {
-    if (flow->params.distance != NULL) {
+    if (flow->params.distance != NULL || flow->params.mesh != NULL) {
         grvi_flow_boundary_apply(flow, velocity);
         grvi_flow_immerse(flow, velocity, 1 / weight, flow->predicted, 1 - 1 / weight);
     }

@@ -3,6 +3,7 @@
 
 #include "core/alloc.h"
 #include "sim/flow_impl.h"
+#include "sim/flow_mesh_impl.h"
 
 static const double pi = 3.14159265358979323846;
 static const double measured_distance =
@@ -83,6 +84,45 @@ static double scaled_distance(const grv_flow *flow, const double position[3], do
     return distance / length;
 }
 
+/* A body at a time: a distance function, or a mesh that was measured. */
+typedef struct probe {
+    const grv_flow *flow;
+    double time;
+    grvi_flow_mesh_samples mesh;
+} probe;
+
+static void position_of(const int64_t cell[3], int place, double position[3])
+{
+    for (int d = 0; d < 3; d++) position[d] = (double)cell[d] + (d == place ? 0 : 0.5);
+}
+
+/* Distance, unit normal and the body's velocity at a place of a cell. */
+static double look(const probe *p, const int64_t cell[3], int place, double normal[3],
+                   double velocity[3])
+{
+    double position[3];
+    if (p->flow->params.mesh != NULL) {
+        for (int d = 0; d < 3; d++) velocity[d] = 0;
+        return grvi_flow_mesh_samples_get(&p->mesh, cell, place, normal);
+    }
+    position_of(cell, place, position);
+    return scaled_distance(p->flow, position, p->time, normal, velocity);
+}
+
+/* Difference of a component of the body's velocity, from a cell before a face to a cell behind it along d. */
+static double velocity_difference(const probe *p, const int64_t cell[3], int component, int d)
+{
+    double low[3], high[3], low_velocity[3], high_velocity[3];
+    if (p->flow->params.mesh != NULL) return 0;
+    position_of(cell, component, low);
+    position_of(cell, component, high);
+    low[d] -= 1;
+    high[d] += 1;
+    (void)distance_at(p->flow, low, p->time, low_velocity);
+    (void)distance_at(p->flow, high, p->time, high_velocity);
+    return high_velocity[component] - low_velocity[component];
+}
+
 static grv_status reserve_face(grvi_flow_faces *faces)
 {
     if (faces->n < faces->capacity) return GRV_OK;
@@ -93,12 +133,11 @@ static grv_status reserve_face(grvi_flow_faces *faces)
 }
 
 /* Coefficient and update rule of the lower face of a cell near or inside the body. */
-static grv_status measure_face(grv_flow *flow, int component, const double centre[3], double time,
+static grv_status measure_face(grv_flow *flow, const probe *p, const int64_t cell[3], int component,
                                int64_t at)
 {
-    double position[3] = {centre[0], centre[1], centre[2]}, normal[3], velocity[3];
-    position[component] -= 0.5;
-    const double distance = scaled_distance(flow, position, time, normal, velocity);
+    double normal[3], velocity[3];
+    const double distance = look(p, cell, component, normal, velocity);
     const double s = fmin(1, fmax(-1, distance));
     const double open = (1 + s + sin(pi * s) / pi) / 2, mu0 = open < closed_below ? 0 : open;
     const double mu1 = (1 - s * s) / 4 - (s * sin(pi * s) + (1 + cos(pi * s)) / pi) / (2 * pi);
@@ -109,25 +148,17 @@ static grv_status measure_face(grv_flow *flow, int component, const double centr
     grvi_flow_body_face face = {.at = at, .mu0 = mu0, .constant = (1 - mu0) * velocity[component]};
     for (int d = 0; d < 3; d++) {
         if (flow->grid.n[d] == 1 || s <= -1) continue;
-        double low[3] = {position[0], position[1], position[2]},
-               high[3] = {position[0], position[1], position[2]};
-        double low_velocity[3], high_velocity[3];
-        low[d] -= 1;
-        high[d] += 1;
-        (void)distance_at(flow, low, time, low_velocity);
-        (void)distance_at(flow, high, time, high_velocity);
         face.half_mu1[d] = mu1 * normal[d] / 2;
-        face.constant -= face.half_mu1[d] * (high_velocity[component] - low_velocity[component]);
+        face.constant -= face.half_mu1[d] * velocity_difference(p, cell, component, d);
     }
     faces->face[faces->n++] = face;
     return GRV_OK;
 }
 
-static grv_status measure_surface(grv_flow *flow, const int64_t cell[3], const double centre[3],
-                                  double time)
+static grv_status measure_surface(grv_flow *flow, const probe *p, const int64_t cell[3])
 {
     double normal[3], velocity[3];
-    const double distance = scaled_distance(flow, centre, time, normal, velocity);
+    const double distance = look(p, cell, GRVI_FLOW_CENTRE, normal, velocity);
     if (!(fabs(distance) < 1)) return GRV_OK;
     if (flow->n_surface == flow->surface_capacity) {
         const int64_t capacity = grvi_max_i64(256, 2 * flow->surface_capacity);
@@ -142,41 +173,72 @@ static grv_status measure_surface(grv_flow *flow, const int64_t cell[3], const d
     return GRV_OK;
 }
 
-static grv_status measure_cell(grv_flow *flow, const int64_t cell[3], double time)
+/* How far a cell is from the body: enough to tell whether its faces are to be looked at. */
+static grv_status distance_of_cell(const probe *p, const int64_t cell[3], double *distance)
 {
-    const double centre[3] = {(double)cell[0] + 0.5, (double)cell[1] + 0.5, (double)cell[2] + 0.5};
+    double centre[3], unused[3];
+    *distance = (double)INFINITY;
+    if (p->flow->params.mesh != NULL)
+        *distance = grvi_flow_mesh_samples_get(&p->mesh, cell, GRVI_FLOW_CENTRE, unused);
+    if (p->flow->params.distance == NULL) return GRV_OK;
+    position_of(cell, GRVI_FLOW_CENTRE, centre);
+    *distance = distance_at(p->flow, centre, p->time, unused);
+    GRV_CHECK(isfinite(*distance), GRV_E_NUMERIC,
+              "the body's distance at (%g, %g, %g), time %g is %g", centre[0], centre[1], centre[2],
+              p->time, *distance);
+    return GRV_OK;
+}
+
+static grv_status measure_cell(grv_flow *flow, const probe *p, const int64_t cell[3])
+{
     const int64_t at = cell[0] * flow->grid.stride[0] + cell[1] * flow->grid.stride[1] + cell[2];
-    double velocity[3], distance = (double)INFINITY;
-    if (flow->params.distance != NULL) {
-        distance = distance_at(flow, centre, time, velocity);
-        GRV_CHECK(isfinite(distance), GRV_E_NUMERIC,
-                  "the body's distance at (%g, %g, %g), time %g is %g", centre[0], centre[1],
-                  centre[2], time, distance);
-    }
+    double distance;
+    GRV_TRY(distance_of_cell(p, cell, &distance));
     for (int c = 0; c < 3; c++) {
         if (distance < measured_distance)
-            GRV_TRY(measure_face(flow, c, centre, time, at));
+            GRV_TRY(measure_face(flow, p, cell, c, at));
         else
             grvi_flow_store(flow->multigrid.level[0].face[c], flow->is_double, at, 1);
     }
-    if (fabs(distance) < measured_distance) GRV_TRY(measure_surface(flow, cell, centre, time));
+    if (fabs(distance) < measured_distance) GRV_TRY(measure_surface(flow, p, cell));
+    return GRV_OK;
+}
+
+static grv_status measure_cells(grv_flow *flow, const probe *p)
+{
+    const int64_t *const n = flow->grid.n;
+    for (int64_t i = 0; i < n[0]; i++)
+        for (int64_t j = 0; j < n[1]; j++)
+            for (int64_t k = 0; k < n[2]; k++)
+                GRV_TRY(measure_cell(flow, p, (const int64_t[3]){i, j, k}));
     return GRV_OK;
 }
 
 grv_status grvi_flow_measure(grv_flow *flow, double time)
 {
-    const int64_t *const n = flow->grid.n;
+    const grv_flow_params *const params = &flow->params;
+    probe p = {.flow = flow, .time = time};
     flow->n_surface = 0;
     for (int c = 0; c < 3; c++) flow->faces[c].n = 0;
-    for (int64_t i = 0; i < n[0]; i++)
-        for (int64_t j = 0; j < n[1]; j++)
-            for (int64_t k = 0; k < n[2]; k++)
-                GRV_TRY(measure_cell(flow, (const int64_t[3]){i, j, k}, time));
+    if (params->mesh != NULL)
+        GRV_TRY(grvi_flow_mesh_sample(params->mesh, params->mesh_centre, flow->grid.n,
+                                      params->n_threads, &p.mesh));
+    const grv_status status = measure_cells(flow, &p);
+    grvi_flow_mesh_samples_fini(&p.mesh);
+    GRV_TRY(status);
     int64_t largest = 1;
     for (int c = 0; c < 3; c++) largest = grvi_max_i64(largest, flow->faces[c].n);
     GRV_TRY(GRVI_REALLOC(&flow->immersed, largest));
     grvi_multigrid_update(&flow->multigrid);
     return GRV_OK;
+}
+
+double grv_flow_body_volume(const grv_flow *flow)
+{
+    double closed = 0;
+    for (int c = 0; c < 3; c++)
+        for (int64_t m = 0; m < flow->faces[c].n; m++) closed += 1 - flow->faces[c].face[m].mu0;
+    return closed / 3;
 }
 
 /* All new values of a component are found before the first is written: faces read their neighbours. */

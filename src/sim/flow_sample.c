@@ -1,4 +1,4 @@
-/* One training sample: the flow past a sphere (spec 7.1). */
+/* One training sample: the flow past a sphere, or a shape (spec 7.1). */
 #include <math.h>
 
 #include "core/alloc.h"
@@ -26,6 +26,30 @@ static double speed_of(const grv_flow_sample_params *p)
                 p->velocity[2] * p->velocity[2]);
 }
 
+static grv_flow_pose pose_of(const grv_flow_sample_params *p)
+{
+    return (grv_flow_pose){p->radius, {p->rotation[0], p->rotation[1], p->rotation[2]}};
+}
+
+static grv_status check_place(const grv_flow_sample_params *p)
+{
+    double lower[3], upper[3];
+    const grv_flow_pose pose = pose_of(p);
+    for (int d = 0; d < 3; d++) {
+        lower[d] = -p->radius;
+        upper[d] = p->radius;
+    }
+    if (p->shape != NULL) grv_flow_shape_box(p->shape, &pose, lower, upper);
+    for (int d = 0; d < 3; d++)
+        GRV_CHECK(p->centre[d] + lower[d] >= 1 && p->centre[d] + upper[d] <= (double)p->n[d] - 1,
+                  GRV_E_ARG,
+                  "a body of radius %g at centre[%d] = %g reaches from %g to %g there, it must lie "
+                  "within 1..%lld",
+                  p->radius, d, p->centre[d], p->centre[d] + lower[d], p->centre[d] + upper[d],
+                  (long long)p->n[d] - 1);
+    return GRV_OK;
+}
+
 static grv_status check_params(const grv_flow_sample_params *p,
                                const grv_flow_sample_arrays *arrays)
 {
@@ -33,11 +57,10 @@ static grv_status check_params(const grv_flow_sample_params *p,
               "arrays input and target must not be NULL");
     GRV_CHECK(p->radius > 0 && isfinite(p->radius), GRV_E_ARG, "radius must be > 0, got %g",
               p->radius);
-    for (int d = 0; d < 3; d++)
-        GRV_CHECK(p->centre[d] - p->radius >= 1 && p->centre[d] + p->radius <= (double)p->n[d] - 1,
-                  GRV_E_ARG, "a sphere of radius %g at centre[%d] = %g must lie within 1..%lld",
-                  p->radius, d, p->centre[d], (long long)p->n[d] - 1);
+    GRV_TRY(check_place(p));
     GRV_CHECK(speed_of(p) > 0, GRV_E_ARG, "velocity must not be zero");
+    GRV_CHECK(!p->has_exit || p->velocity[0] > 0, GRV_E_ARG,
+              "velocity[0] must be > 0 where the upper x face is the exit, got %g", p->velocity[0]);
     GRV_CHECK(p->n_snapshots >= 1, GRV_E_ARG, "n_snapshots must be >= 1, got %lld",
               (long long)p->n_snapshots);
     GRV_CHECK(p->interval > 0 && isfinite(p->interval), GRV_E_ARG, "interval must be > 0, got %g",
@@ -47,24 +70,37 @@ static grv_status check_params(const grv_flow_sample_params *p,
     return GRV_OK;
 }
 
-static grv_status create_flow(const grv_flow_sample_params *p, grv_flow_sphere *sphere,
-                              grv_flow **flow)
+/* A flow and its body. */
+typedef struct sample {
+    grv_flow_sphere sphere;
+    grv_flow_mesh *mesh;
+    grv_flow *flow;
+} sample;
+
+static grv_status create_flow(const grv_flow_sample_params *p, sample *s)
 {
     grv_flow_params params = grv_flow_params_default();
-    *sphere = (grv_flow_sphere){.radius = p->radius};
+    const grv_flow_pose pose = pose_of(p);
+    s->sphere.radius = p->radius;
     for (int d = 0; d < 3; d++) {
         params.n[d] = p->n[d];
         params.velocity[d] = p->velocity[d];
-        sphere->centre[d] = p->centre[d];
+        params.mesh_centre[d] = s->sphere.centre[d] = p->centre[d];
+    }
+    if (p->shape != NULL) {
+        GRV_TRY(grv_flow_mesh_create(p->shape, &pose, p->n_threads, &s->mesh));
+        params.mesh = s->mesh;
+    } else {
+        params.distance = grv_flow_sphere_distance;
+        params.body = &s->sphere;
     }
     params.viscosity = p->viscosity;
-    params.distance = grv_flow_sphere_distance;
-    params.body = sphere;
+    params.has_exit = p->has_exit;
     params.scheme = p->scheme;
     params.precision = p->precision;
     params.n_threads = p->n_threads;
     params.tolerance = p->tolerance;
-    GRV_TRY(grv_flow_create(&params, flow));
+    GRV_TRY(grv_flow_create(&params, &s->flow));
     return GRV_OK;
 }
 
@@ -102,7 +138,8 @@ static grv_status advance(grv_flow *flow, double time, double end,
     return GRV_OK;
 }
 
-static void fill_report(const grv_flow *flow, double seconds, grv_flow_sample_report *report)
+static void fill_report(const grv_flow *flow, double set_up_seconds, double seconds,
+                        grv_flow_sample_report *report)
 {
     const grv_flow_state state = grv_flow_state_get(flow);
     *report = (grv_flow_sample_report){.n_steps = state.n_steps,
@@ -110,6 +147,8 @@ static void fill_report(const grv_flow *flow, double seconds, grv_flow_sample_re
                                        .n_solves = state.n_solves,
                                        .n_stagnated = state.n_stagnated,
                                        .largest_residual_ratio = state.largest_residual_ratio,
+                                       .body_volume = grv_flow_body_volume(flow),
+                                       .set_up_seconds = set_up_seconds,
                                        .seconds = seconds};
 }
 
@@ -119,25 +158,26 @@ grv_status grv_flow_sample_run(const grv_flow_sample_params *params,
                                grv_flow_sample_report *report)
 {
     grv_status status = GRV_OK;
-    grv_flow *flow = NULL;
+    sample s = {.flow = NULL};
     double *values = NULL;
-    grv_flow_sphere sphere;
     const double start = grv_clock_seconds();
     GRV_TRY(check_params(params, arrays));
-    GRV_TRY(create_flow(params, &sphere, &flow));
+    GRV_TRY_GOTO(create_flow(params, &s));
+    const double set_up_seconds = grv_clock_seconds() - start;
     const int64_t cells = params->n[0] * params->n[1] * params->n[2];
     const double unit = params->interval * params->radius / speed_of(params),
                  end = unit * (double)params->n_snapshots;
     GRV_TRY_GOTO(GRVI_ALLOC(&values, cells));
     for (int c = 0; c < 3; c++)
-        put(flow, GRV_FLOW_FACE_OPEN, c, values, cells, 3, c, arrays->input);
+        put(s.flow, GRV_FLOW_FACE_OPEN, c, values, cells, 3, c, arrays->input);
     for (int64_t slot = 0; slot < params->n_snapshots; slot++) {
-        GRV_TRY_GOTO(advance(flow, unit * (double)(slot + 1), end, progress, user));
-        take_snapshot(params, flow, cells, slot, values, arrays);
+        GRV_TRY_GOTO(advance(s.flow, unit * (double)(slot + 1), end, progress, user));
+        take_snapshot(params, s.flow, cells, slot, values, arrays);
     }
-    if (report != NULL) fill_report(flow, grv_clock_seconds() - start, report);
+    if (report != NULL) fill_report(s.flow, set_up_seconds, grv_clock_seconds() - start, report);
 done:
     grv_free(values);
-    grv_flow_destroy(&flow);
+    grv_flow_destroy(&s.flow);
+    grv_flow_mesh_destroy(&s.mesh);
     return status;
 }

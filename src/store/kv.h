@@ -49,6 +49,9 @@ typedef struct grvi_kv_class {
                               int64_t offset, int64_t n, void *out);
     /* This range will be read soon: may begin to fetch it, does not wait. NULL: nothing can be done */
     void (*will_read)(grvi_kv *kv, const grvi_object *object, int64_t offset, int64_t n);
+    /* The whole object for reading, shared with other processes that map it; outlives its closing. NULL: read it instead. Where there is none: both NULL */
+    const void *(*map_object)(grvi_kv *kv, const grvi_object *object);
+    void (*unmap_object)(grvi_kv *kv, const void *data, int64_t n_bytes);
     void (*close_object)(grvi_kv *kv, grvi_object *object);
     /* atomic publication */
     grv_status (*put)(grvi_kv *kv, const char *key, const void *data, int64_t n);

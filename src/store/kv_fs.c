@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +69,21 @@ static void fs_will_read(grvi_kv *kv, const grvi_object *object, int64_t offset,
 {
     (void)kv;
     (void)posix_fadvise((int)object->handle, (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+}
+
+static const void *fs_map(grvi_kv *kv, const grvi_object *object)
+{
+    (void)kv;
+    void *const data = object->n_bytes > 0 ? mmap(NULL, (size_t)object->n_bytes, PROT_READ,
+                                                  MAP_SHARED, (int)object->handle, 0)
+                                           : MAP_FAILED;
+    return data != MAP_FAILED ? data : NULL;
+}
+
+static void fs_unmap(grvi_kv *kv, const void *data, int64_t n_bytes)
+{
+    (void)kv;
+    (void)munmap((void *)(uintptr_t)data, (size_t)n_bytes);
 }
 
 static void fs_close(grvi_kv *kv, grvi_object *object)
@@ -217,6 +233,8 @@ static const grvi_kv_class fs_class = {.name = "a folder",
                                        .open_object = fs_open,
                                        .read_object = fs_read,
                                        .will_read = fs_will_read,
+                                       .map_object = fs_map,
+                                       .unmap_object = fs_unmap,
                                        .close_object = fs_close,
                                        .put = fs_put,
                                        .remove = fs_remove,

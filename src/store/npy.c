@@ -208,10 +208,14 @@ static void convert(int64_t n, const char *from, grv_store_type from_type, void 
     }
 }
 
-static const char *name_of(const char *path)
+grv_status grvi_array_take(const char *what, const grvi_npy *found, const void *data, int rank,
+                           const int64_t *shape, grv_store_type type, void *out)
 {
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    int64_t n = 1;
+    GRV_TRY(check_shape(found, rank, shape, what));
+    for (int i = 0; i < rank; i++) n *= shape[i]; /* that many elements are in memory already */
+    convert(n, data, found->type, out, type);
+    return GRV_OK;
 }
 
 static grv_status read_npy(const char *path, int rank, const int64_t *shape, grv_store_type type,
@@ -221,9 +225,10 @@ static grv_status read_npy(const char *path, int rank, const int64_t *shape, grv
     int64_t n_bytes = 0;
     grvi_npy npy;
     GRV_TRY(grvi_fs_read(path, INT64_MAX / 2, &bytes, &n_bytes));
-    grv_status status = grvi_npy_parse(bytes, n_bytes, name_of(path), &npy);
-    if (status == GRV_OK) status = check_shape(&npy, rank, shape, name_of(path));
-    if (status == GRV_OK) convert(npy.n, bytes + npy.data_at, npy.type, out, type);
+    grv_status status = grvi_npy_parse(bytes, n_bytes, grvi_fs_base_name(path), &npy);
+    if (status == GRV_OK)
+        status = grvi_array_take(grvi_fs_base_name(path), &npy, bytes + npy.data_at, rank, shape,
+                                 type, out);
     grv_free(bytes);
     return status;
 }
@@ -237,8 +242,8 @@ static grv_status read_raw(const char *path, int rank, const int64_t *shape, grv
     for (int i = 0; i < rank; i++) n *= shape[i]; /* that many elements are in memory already */
     GRV_TRY(grvi_fs_read(path, INT64_MAX / 2, &bytes, &n_bytes));
     GRV_CHECK_GOTO(n_bytes == 4 * n, GRV_E_SHAPE,
-                   "%s: %lld float32 values of 4 bytes expected, %lld bytes found", name_of(path),
-                   (long long)n, (long long)n_bytes);
+                   "%s: %lld float32 values of 4 bytes expected, %lld bytes found",
+                   grvi_fs_base_name(path), (long long)n, (long long)n_bytes);
     convert(n, bytes, GRV_STORE_F32, out, type);
 done:
     grv_free(bytes);
@@ -258,8 +263,8 @@ grv_status grvi_array_file_read(const char *base, int rank, const int64_t *shape
         status = grvi_fs_exists(path.data)
                      ? read_raw(path.data, rank, shape, type, out)
                      : grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__,
-                                 "a file %s.npy (or %s.raw, float32) expected", name_of(base),
-                                 name_of(base));
+                                 "a file %s.npy (or %s.raw, float32) expected",
+                                 grvi_fs_base_name(base), grvi_fs_base_name(base));
     }
     grvi_text_fini(&path);
     return status;

@@ -23,9 +23,14 @@ typedef struct grvi_npy {
 grv_status grvi_npy_parse(const char *bytes, int64_t n_bytes, const char *what,
                           grvi_npy *npy) GRV_MUST_CHECK;
 
-/* Fills out with an array out of a file: <base>.npy, or <base>.raw (little-endian float32, last axis fastest). The shape must be this one; axes of
- * length 1 at the end may be left out.
- * type: of out, GRV_STORE_F32 or GRV_STORE_F64
+/* Fills out with an array whose type, rank and shape are found to be those. The shape must be this one; axes of length 1 at the end may be left out.
+ * what: for messages
+ * data: of the type found; dense, last axis fastest, any alignment
+ * type: of out, GRV_STORE_F32 or GRV_STORE_F64 */
+grv_status grvi_array_take(const char *what, const grvi_npy *found, const void *data, int rank,
+                           const int64_t *shape, grv_store_type type, void *out) GRV_MUST_CHECK;
+
+/* Fills out with an array out of a file: <base>.npy, or <base>.raw (little-endian float32, last axis fastest), as grvi_array_take does.
  * GRV_E_NOT_FOUND: neither file is there */
 grv_status grvi_array_file_read(const char *base, int rank, const int64_t *shape,
                                 grv_store_type type, void *out) GRV_MUST_CHECK;

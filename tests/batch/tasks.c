@@ -19,6 +19,9 @@ GRV_TASK(add) { grv_task_return_f64(task, grv_task_f64(task, 0) + grv_task_f64(t
 
 GRV_TASK(nothing) { (void)task; }
 
+/* arguments have names in campaigns only */
+GRV_TASK(named) { grv_task_return_f64(task, grv_task_f64(task, grv_task_find(task, "x"))); }
+
 /* crashes while its attempt is at most argument 1 */
 GRV_TASK(fragile)
 {
@@ -71,4 +74,33 @@ GRV_TASK(sum)
     double total = 0;
     for (int64_t i = 0; x != NULL && i < shape[0]; i++) total += x[i];
     grv_task_return_f64(task, total + grv_task_f64(task, 1));
+}
+
+/* the process that it runs in; crashes the first time if argument 0 is 1 */
+GRV_TASK(process)
+{
+    if (grv_task_i64(task, 0) == 1 && grv_task_attempt(task) == 1) raise(SIGSEGV);
+    grv_task_return_i64(task, getpid());
+}
+
+/* stops its worker the first time, if argument 0 says so, and waits */
+GRV_TASK(stop_worker)
+{
+    if (grv_task_i64(task, 0) != 0 && grv_task_attempt(task) == 1) {
+        kill(getppid(), SIGSTOP);
+        sleep(60);
+    }
+    grv_task_return_i64(task, grv_task_number(task));
+}
+
+/* a text of so many bytes, which it prints, too */
+GRV_TASK(text)
+{
+    const size_t n = (size_t)grv_task_i64(task, 0);
+    char *const text = malloc(n + 1);
+    memset(text, 'x', n);
+    text[n] = '\0';
+    printf("%s\n", text);
+    grv_task_return_string(task, text);
+    free(text);
 }

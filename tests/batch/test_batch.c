@@ -1,4 +1,4 @@
-/* The batch engine on local workers: values, dependencies, failures, drivers that come and go. */
+/* The batch engine on local workers: values, dependencies, programs, limits. Faults are in test_faults.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,64 +7,8 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "grove/batch.h"
-#include "grove/core.h"
-
-static char root[64];
-static int n_folders;
-
-static void ok(grv_status status)
-{
-    if (status != GRV_OK) fail_msg("%s", grv_error_trace());
-}
-
-static const char *fresh_folder(void)
-{
-    static char path[128];
-    (void)snprintf(path, sizeof path, "%s/job %d", root, n_folders++);
-    return path;
-}
-
-static grv_batch_params quick(void)
-{
-    grv_batch_params p = grv_batch_params_default();
-    p.n_workers = 2;
-    p.idle_s = 1;
-    return p;
-}
-
-static grv_batch *open_job(const char *folder, const grv_batch_params *params)
-{
-    grv_batch *batch = NULL;
-    const grv_batch_params p = quick();
-    ok(grv_batch_open(folder, params != NULL ? params : &p, &batch));
-    return batch;
-}
-
-static grv_batch_function function_of(grv_batch *batch, const char *name)
-{
-    const char *const sources[] = {GRVI_TEST_SOURCE_DIR "/tests/batch/tasks.c"};
-    grv_batch_function function = -1;
-    ok(grv_batch_source(batch, name, sources, 1, "-O1", &function));
-    return function;
-}
-
-static double fetch_f64(grv_batch *batch, int64_t task)
-{
-    grv_batch_value value;
-    ok(grv_batch_fetch(batch, task, 0, &value));
-    assert_int_equal(value.kind, GRV_BATCH_F64);
-    return value.f64;
-}
+#include "batch_fixture.h"
 
 static void test_map_and_reduce(void **state)
 {
@@ -138,54 +82,11 @@ static void test_values(void **state)
     ok(grv_batch_exec(batch, echo, args + 2, 3, &task));
     assert_int_equal(grv_batch_fetch(batch, task, 0, &value), GRV_E_NOT_FOUND);
     assert_non_null(strstr(grv_error_message(), "argument 0 is a string, a whole number is asked for"));
+    ok(grv_batch_exec(batch, function_of(batch, "named"), args + 1, 1, &task));
+    expect_reason(batch, task, "argument 'x' is asked for, arguments have names in a campaign only");
     struct stat info;
     assert_int_equal(stat(folder, &info), 0);
     assert_int_equal(info.st_mode & 077, 0);
-    grv_batch_close(&batch);
-}
-
-static void test_crashes(void **state)
-{
-    (void)state;
-    grv_batch *batch = open_job(fresh_folder(), NULL);
-    const grv_batch_function fragile = function_of(batch, "fragile"), square = function_of(batch, "square");
-    int64_t healed[4], dead = 0, after = 0, other = 0;
-    grv_batch_value value;
-    for (int64_t way = 0; way < 4; way++) {
-        const grv_batch_value args[] = {grv_batch_i64(7 + way), grv_batch_i64(2), grv_batch_i64(way)};
-        ok(grv_batch_exec(batch, fragile, args, 3, &healed[way]));
-    }
-    const grv_batch_value args[] = {grv_batch_i64(1), grv_batch_i64(99), grv_batch_i64(0)}, nine = grv_batch_f64(9);
-    ok(grv_batch_exec(batch, fragile, args, 3, &dead));
-    const grv_batch_value future = grv_batch_future(dead, 0);
-    ok(grv_batch_exec(batch, square, &future, 1, &after));
-    ok(grv_batch_exec(batch, square, &nine, 1, &other));
-    ok(grv_batch_wait(batch, 60));
-    for (int64_t way = 0; way < 4; way++) {
-        ok(grv_batch_fetch(batch, healed[way], 0, &value));
-        assert_int_equal(value.i64, 7 + way);
-    }
-    assert_true(fabs(fetch_f64(batch, other) - 81) < 1e-12);
-    assert_int_equal(grv_batch_fetch(batch, dead, 0, &value), GRV_E_NOT_FOUND);
-    assert_non_null(strstr(grv_error_message(), "signal 11"));
-    assert_int_equal(grv_batch_fetch(batch, after, 0, &value), GRV_E_NOT_FOUND);
-    assert_non_null(strstr(grv_error_message(), "needs result 0 of task 4, which is failed"));
-    grv_batch_task info;
-    ok(grv_batch_task_get(batch, dead, &info));
-    assert_int_equal(info.attempts, 3);
-    char *log = NULL;
-    ok(grv_batch_log(batch, dead, &log));
-    assert_non_null(strstr(log, "-- attempt 3"));
-    assert_non_null(strstr(log, "about to crash"));
-    grv_free(log);
-    /* given back its attempts it fails again, and its dependant with it */
-    int64_t n = 0;
-    ok(grv_batch_retry(batch, after, &n));
-    assert_int_equal(n, 2);
-    ok(grv_batch_wait(batch, 60));
-    ok(grv_batch_task_get(batch, dead, &info));
-    assert_int_equal(info.attempts, 6);
-    assert_int_equal(grv_batch_counts_get(batch).n[GRV_BATCH_FAILED], 2);
     grv_batch_close(&batch);
 }
 
@@ -310,122 +211,13 @@ static void test_program_failures(void **state)
     grv_batch_close(&batch);
 }
 
-/* A worker is killed: the program that it ran ends with it, so that nobody writes beside the next attempt. */
-static void test_program_of_killed_worker(void **state)
-{
-    (void)state;
-    char script[768], note[128];
-    long program = 0, worker = 0;
-    grv_batch_params params = quick();
-    params.max_attempts = 1;
-    (void)snprintf(note, sizeof note, "%s/note", root);
-    (void)snprintf(script, sizeof script, "read -r a b c d e f rest < /proc/self/stat; echo $$ $f > '%s.new'; mv '%s.new' '%s'; sleep 60", note, note, note);
-    const char *const argv[] = {"sh", "-c", script};
-    grv_batch *batch = open_job(fresh_folder(), &params);
-    grv_batch_function shell = 0;
-    grv_batch_value value;
-    int64_t task = 0;
-    ok(grv_batch_program(batch, argv, 3, NULL, 0, &shell));
-    ok(grv_batch_exec(batch, shell, NULL, 0, &task));
-    const double begin = grv_clock_seconds();
-    while (access(note, F_OK) != 0) {
-        assert_int_equal(grv_batch_wait(batch, 0.05), GRV_AGAIN);
-        assert_true(grv_clock_seconds() - begin < 20);
-    }
-    FILE *const file = fopen(note, "r");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%ld %ld", &program, &worker), 2);
-    assert_int_equal(fclose(file), 0);
-    assert_true(program > 1 && worker > 1 && program != worker && worker != getsid(0));
-    assert_int_equal(kill((pid_t)worker, SIGKILL), 0);
-    assert_int_equal(grv_batch_fetch(batch, task, 0, &value), GRV_E_NOT_FOUND);
-    assert_non_null(strstr(grv_error_message(), "vanished"));
-    while (kill((pid_t)program, 0) == 0) { /* until init has taken it */
-        char path[64], text[256] = "";
-        (void)snprintf(path, sizeof path, "/proc/%ld/stat", program);
-        FILE *const stat = fopen(path, "r");
-        if (stat != NULL && fgets(text, sizeof text, stat) != NULL && strstr(text, ") Z ") != NULL) program = 0;
-        if (stat != NULL) (void)fclose(stat);
-        if (program == 0) break;
-        assert_true(grv_clock_seconds() - begin < 40);
-        (void)nanosleep(&(struct timespec){0, 20000000}, NULL);
-    }
-    grv_batch_close(&batch);
-}
-
-/* Drivers that are killed at any moment: the next one goes on, and in the end every task ran and has its one result. */
-static void test_killed_drivers(void **state)
-{
-    enum { N = 400 };
-    (void)state;
-    const char *const folder = fresh_folder();
-    grv_batch *batch = open_job(folder, NULL);
-    static grv_batch_value seconds[N];
-    int64_t first = 0;
-    for (int i = 0; i < N; i++) seconds[i] = grv_batch_f64(i % 10 == 0 ? 0.02 : 0.001);
-    const grv_batch_column column = {seconds, true};
-    ok(grv_batch_map(batch, function_of(batch, "nap"), N, &column, 1, &first));
-    grv_batch_close(&batch);
-    for (int round = 0; round < 8; round++) {
-        const pid_t driver = fork();
-        assert_true(driver >= 0);
-        if (driver == 0) {
-            grv_batch *mine = NULL;
-            const grv_batch_params p = quick();
-            if (grv_batch_open(folder, &p, &mine) != GRV_OK) _exit(1);
-            _exit(grv_batch_wait(mine, 60) == GRV_OK ? 0 : 2);
-        }
-        const struct timespec pause = {0, 20000000 + (long)(grv_random_bits(1, 2, (uint64_t)round) % 150000000)};
-        (void)nanosleep(&pause, NULL);
-        (void)kill(driver, SIGKILL);
-        (void)waitpid(driver, NULL, 0);
-    }
-    batch = open_job(folder, NULL);
-    ok(grv_batch_wait(batch, 60));
-    for (int64_t i = 0; i < N; i++) {
-        grv_batch_value value;
-        ok(grv_batch_fetch(batch, first + i, 0, &value));
-        assert_int_equal(value.i64, first + i);
-    }
-    grv_batch_close(&batch);
-    ok(grv_batch_look(folder, &batch));
-    assert_int_equal(grv_batch_counts_get(batch).n[GRV_BATCH_DONE], N);
-    grv_batch_close(&batch);
-}
-
-/* Workers that are killed: what they ran runs again, what they had not begun is not counted against anybody. */
-static void test_killed_workers(void **state)
-{
-    enum { N = 60 };
-    (void)state;
-    const char *const folder = fresh_folder();
-    grv_batch *batch = open_job(folder, NULL);
-    static grv_batch_value seconds[N];
-    int64_t first = 0;
-    char command[256];
-    for (int i = 0; i < N; i++) seconds[i] = grv_batch_f64(0.02);
-    const grv_batch_column column = {seconds, true};
-    ok(grv_batch_map(batch, function_of(batch, "nap"), N, &column, 1, &first));
-    for (int round = 0; round < 3; round++) {
-        assert_int_equal(grv_batch_wait(batch, 0.15), GRV_AGAIN);
-        (void)snprintf(command, sizeof command, "pkill -KILL -f 'batch worker %s %d$'", folder, 2 * round);
-        assert_int_equal(system(command) & 0x7f, 0);
-    }
-    ok(grv_batch_wait(batch, 60));
-    for (int64_t i = 0; i < N; i++) {
-        grv_batch_value value;
-        ok(grv_batch_fetch(batch, first + i, 0, &value));
-        assert_int_equal(value.i64, first + i);
-    }
-    grv_batch_close(&batch);
-}
-
 /* Tasks that turn out long after a thousand short ones: nobody sits idle while another has many before it. */
 static void test_balance(void **state)
 {
     enum { N = 40 };
     (void)state;
-    grv_batch *batch = open_job(fresh_folder(), NULL);
+    const char *const folder = fresh_folder();
+    grv_batch *batch = open_job(folder, NULL);
     const grv_batch_function nap = function_of(batch, "nap");
     grv_batch_value nothing = grv_batch_f64(0), long_one = grv_batch_f64(0.05);
     int64_t first = 0;
@@ -434,69 +226,22 @@ static void test_balance(void **state)
     ok(grv_batch_map(batch, nap, N, &(grv_batch_column){&long_one, false}, 1, &first));
     ok(grv_batch_wait(batch, 60));
     int n_of[2] = {0, 0};
+    char host[256] = "";
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
     for (int64_t i = 0; i < N; i++) {
         grv_batch_task info;
         ok(grv_batch_task_get(batch, first + i, &info));
         assert_int_equal(info.state, GRV_BATCH_DONE);
         n_of[info.worker % 2]++;
+        assert_string_equal(info.node, host); /* of a worker that told an outcome it is known */
     }
     assert_in_range(n_of[0], N / 4, 3 * N / 4);
     grv_batch_close(&batch);
-}
-
-/* A worker that tells nonsense is put away; what it had runs elsewhere. */
-static void test_garbage(void **state)
-{
-    enum { N = 40 };
-    (void)state;
-    const char *const folder = fresh_folder();
-    grv_batch *batch = open_job(folder, NULL);
-    static grv_batch_value seconds[N];
-    int64_t first = 0;
-    char path[256];
-    for (int i = 0; i < N; i++) seconds[i] = grv_batch_f64(0.02);
-    const grv_batch_column column = {seconds, true};
-    ok(grv_batch_map(batch, function_of(batch, "nap"), N, &column, 1, &first));
-    assert_int_equal(grv_batch_wait(batch, 0.2), GRV_AGAIN);
-    (void)snprintf(path, sizeof path, "%s/workers/0/outbox", folder);
-    FILE *const outbox = fopen(path, "r+b");
-    assert_non_null(outbox);
-    /* a record of its own making, over the first ones and behind the last one */
-    static const unsigned char record[] = {16, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
-    (void)fseek(outbox, 0, SEEK_END);
-    (void)fwrite(record, 1, sizeof record, outbox);
-    (void)fclose(outbox);
-    ok(grv_batch_wait(batch, 60));
-    for (int64_t i = 0; i < N; i++) {
-        grv_batch_value value;
-        ok(grv_batch_fetch(batch, first + i, 0, &value));
-        assert_int_equal(value.i64, first + i);
-    }
+    grv_batch_task info;
+    ok(grv_batch_look(folder, &batch)); /* the journal has it */
+    ok(grv_batch_task_get(batch, first, &info));
+    assert_string_equal(info.node, host);
     grv_batch_close(&batch);
-}
-
-/* A compiler that crashes fails the task with what is known about it. */
-static void test_compiler_crash(void **state)
-{
-    (void)state;
-    char path[128];
-    grv_batch_params params = quick();
-    params.max_attempts = 1;
-    (void)snprintf(path, sizeof path, "%s/crashing-cc", root);
-    FILE *const file = fopen(path, "w");
-    assert_non_null(file);
-    (void)fputs("#!/bin/sh\necho out of ideas >&2\nkill -SEGV $$\n", file);
-    (void)fclose(file);
-    assert_int_equal(chmod(path, 0700), 0);
-    (void)setenv("CC", path, 1);
-    grv_batch *batch = open_job(fresh_folder(), &params);
-    grv_batch_value value;
-    int64_t task = 0;
-    ok(grv_batch_exec(batch, function_of(batch, "nothing"), NULL, 0, &task));
-    assert_int_equal(grv_batch_fetch(batch, task, 0, &value), GRV_E_NOT_FOUND);
-    assert_non_null(strstr(grv_error_message(), "could not compile 'nothing' (signal 11): out of ideas"));
-    grv_batch_close(&batch);
-    (void)unsetenv("CC");
 }
 
 static void test_misuse(void **state)
@@ -532,18 +277,8 @@ static void test_misuse(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_map_and_reduce), cmocka_unit_test(test_values),         cmocka_unit_test(test_crashes),
-        cmocka_unit_test(test_limits_and_cancel), cmocka_unit_test(test_bad_code),    cmocka_unit_test(test_programs),
-        cmocka_unit_test(test_program_failures),
-        cmocka_unit_test(test_program_of_killed_worker),
-        cmocka_unit_test(test_balance), cmocka_unit_test(test_garbage), cmocka_unit_test(test_compiler_crash), cmocka_unit_test(test_killed_drivers), cmocka_unit_test(test_killed_workers), cmocka_unit_test(test_misuse)};
-    (void)snprintf(root, sizeof root, "/tmp/grove-batch-XXXXXX");
-    if (mkdtemp(root) == NULL) return 1;
-    (void)setenv("XDG_CACHE_HOME", root, 1);
-    (void)setenv("ASAN_OPTIONS", "handle_segv=0:handle_abort=0", 1); /* of the workers: crashes are wanted */
-    const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command) != 0 ? 1 : n_failed;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_map_and_reduce),   cmocka_unit_test(test_values),   cmocka_unit_test(test_limits_and_cancel),
+                                       cmocka_unit_test(test_bad_code),         cmocka_unit_test(test_programs), cmocka_unit_test(test_program_failures),
+                                       cmocka_unit_test(test_balance),          cmocka_unit_test(test_misuse)};
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }

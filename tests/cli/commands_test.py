@@ -4,11 +4,15 @@ usage: commands_test.py SCENARIO, in the environment of tests/cli (GROVE_TEST_PA
 Everything is made in a folder of its own, which is removed in the end.
 """
 
+import contextlib
 import json
 import os
+import pty
+import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -284,19 +288,26 @@ def no_space():
     expect("4 of 4 flows done" in grove(simulate).stdout, "not completed")
 
 
-def full_disk():
-    """The same on a file system of its own that is full."""
+@contextlib.contextmanager
+def small_disk(size):
+    """The folder disk, a file system of its own."""
     Path("disk").mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", "disk"], capture_output=True, check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", "disk"], capture_output=True, check=False)
     if mounted.returncode != 0:
         print("no right to mount a small file system")
         sys.exit(SKIPPED)
     try:
+        yield
+    finally:
+        subprocess.run(["umount", "disk"], check=True)
+
+
+def full_disk():
+    """The same on a file system of its own that is full."""
+    with small_disk("160k"):
         grove(SIMULATE)
         done = check_no_space("disk/run")
         expect("No space left on device" in done.stderr, done.stderr)
-    finally:
-        subprocess.run(["umount", "disk"], check=True)
 
 
 def learns():
@@ -313,6 +324,7 @@ def learns():
 
 
 HEAT = Path(__file__).resolve().parents[2] / "examples" / "heat"
+TUNNEL = HEAT.parent / "tunnel"
 # an .npy file as NumPy writes it; sleeps for a moment, so that there is something to interrupt
 SLOW = """import array, struct, sys, time
 value, sample = float(sys.argv[1]), int(sys.argv[2])
@@ -374,6 +386,28 @@ def campaign():
     one_line(grove([*some_fail, "seed=2"], exit_code=1), "seed 1, 2 is wanted")
 
 
+def flat(values):
+    """The numbers of nested lists."""
+    return [number for value in values for number in flat(value)] if isinstance(values, list) else [values]
+
+
+def campaign_function():
+    """The example's C function makes the fields that its program makes; its sources may lie and run anywhere."""
+    shutil.copytree(HEAT, "there")
+    sizes = ["samples=8", "workers=2"]
+    grove(["generate", "--config", "there/heat.yaml", "output=program", "files=there/heat.py", *sizes])
+    made = grove(["generate", "--config", "there/heat_c.yaml", "output=function", "simulator=there/heat.c", *sizes]).stdout
+    expect("function: 8 of 8 samples done, 8 made now" in made and not Path("function.job").exists(), made)
+    for array in ("input", "target", "parameters"):
+        values = [json.loads(grove(["store", "cat", f"{folder}/{array}", "--json"]).stdout)["values"] for folder in ("program", "function")]
+        pairs = list(zip(*(flat(one) for one in values)))
+        expect(len(pairs) >= 24 and all(abs(a - b) < 1e-6 for a, b in pairs) and pairs[0] != pairs[-1], f"{array}: {pairs}")
+    Path("there/heat.c").write_text("broken\n" + Path("there/heat.c").read_text())
+    generate = ["generate", "--config", "there/heat_c.yaml", "output=broken", "simulator=there/heat.c", *sizes]
+    one_line(grove(generate, exit_code=1), "could not compile 'heat' (exit code 1): heat.c:1:")
+    expect(not Path("broken").exists() and not Path("broken.job").exists(), "something was begun")
+
+
 def workers_of(job):
     """Process numbers of the workers of a job."""
     listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
@@ -423,18 +457,94 @@ def campaign_flow():
     expect(json.loads(grove([*SIMULATE, "output=made2", "--json"]).stdout)["made"] == 0, "made again")
 
 
+BATCH_TASKS = str(Path(__file__).resolve().parents[1] / "batch" / "tasks.c")
+
+
+def on_terminal(arguments):
+    """What a command writes to a terminal of 80 columns as its stderr, and its exit code."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command(arguments), stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    text = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(ours, 4096):
+            text += part
+    os.close(ours)
+    return text.decode(), process.wait(60)
+
+
+def batch():
+    """The progress of a job shows what `status` counts; `stats` and `explain` name the node."""
+    Path("table.csv").write_text("line\n" + "exit 3\n" + "sleep 0.3\n" * 7)
+    text, code = on_terminal(["batch", "run", "args=table.csv", "job=job", "workers=2", "attempts=1", "price=3600", "idle=1", "--", "sh", "-c", "{0}"])
+    expect(code == 1, text)
+    drawn = [line for line in re.findall(r"\r\x1b\[K([^\r\n]*)", text) if line.startswith("batch [")]
+    shown = re.compile(r"batch \[[#.]+\] ((\d+ (ready|running|done|failed), )+)cost \d+\.\d\d, \d.* left")
+    words = [match.group(1) for match in map(shown.fullmatch, drawn) if match]
+    expect(words and all(sum(map(int, re.findall(r"\d+", counts))) == 8 for counts in words), drawn)
+    expect(any("running" in counts and "done" in counts and "1 failed" in counts for counts in words), drawn)
+    expect(all(len(line) < 80 for line in drawn), drawn)
+    expect(re.search(r"batch: 8 tasks in ", text), text)
+    counts = json.loads(grove(["batch", "status", "job", "--json"]).stdout)
+    expect((counts["tasks"], counts["done"], counts["failed"]) == (8, 7, 1), counts)
+    expect(grove(["batch", "status", "job"]).stdout.startswith("8 tasks: 7 done, 1 failed;"), "status")
+    rows = [line.split(",") for line in grove(["batch", "stats", "job"]).stdout.splitlines()]
+    node = rows[0].index("node")
+    expect(len(rows) == 9 and {row[node] for row in rows[1:]} == {socket.gethostname()}, rows)
+    expect({task["node"] for task in json.loads(grove(["batch", "stats", "job", "--json"]).stdout)} == {socket.gethostname()}, "stats --json")
+    explained = grove(["batch", "explain", "job", "0"]).stdout
+    expect(re.match(rf"task 0 \(sh\): failed, attempt 1 on worker \d+ \({socket.gethostname()}\), ", explained), explained)
+    # resumed: what was there before counts, but not for the time that is left
+    grove(["batch", "retry", "job"])
+    done = grove(["batch", "resume", "job", "attempts=1"], exit_code=1)
+    expect("batch: 1 tasks in " in done.stderr and "\r" not in done.stderr, done.stderr)
+
+
+def batch_full_disk():
+    """The disk of driver and workers is full: what is on it stays, and with room again the same job goes on to its end."""
+    n = 60
+    Path("table.csv").write_text("bytes\n" + "".join(f"{60000 + task}\n" for task in range(n)))
+    with small_disk("1500k"):
+        run = grove(["batch", "run", BATCH_TASKS, "function=text", "flags=-O1", "args=table.csv", "job=disk/job", "workers=2", "attempts=2", "idle=1"],
+                    exit_code=1)
+        expect("No space left on device" in run.stderr, run.stderr)
+        before = json.loads(grove(["batch", "status", "disk/job", "--json"]).stdout)
+        expect(before["tasks"] == n and 0 < before["done"] < n, before)
+        subprocess.run(["mount", "-o", "remount,size=20m", "disk"], check=True)
+        grove(["batch", "retry", "disk/job"])
+        grove(["batch", "resume", "disk/job", "results=results.csv", "attempts=2", "workers=2", "idle=1"])
+        rows = [line.split(",") for line in Path("results.csv").read_text().splitlines()[1:]]
+        expect([len(row[-1]) - 2 for row in rows] == [60000 + task for task in range(n)], "results are not whole")
+        wait_until(lambda: not workers_of("disk/job"), "the end of the workers")
+
+
+def tunnel():
+    """The example of a body in a wind tunnel, on fewer cells; the campaign over its angles."""
+    subprocess.run([sys.executable, TUNNEL / "body.py"], check=True)
+    small = ["snapshots=2", "interval=0.5"]
+    result = json.loads(grove(["simulate", "--config", TUNNEL / "tunnel.yaml", "output=flow", "picture=flow.png", "grid=32,16,16", "radius=5", *small,
+                               "--json"]).stdout)
+    expect(result["made"] == 1 and result["body"]["file"] == "body.stl" and result["body"]["triangles"] == 64, result)
+    expect(abs(result["body"]["grid_volume"] / result["body"]["volume"] - 1) < 0.1, result)
+    expect(Path("flow.png").read_bytes()[:4] == b"\x89PNG", "no picture")
+    generate = ["generate", "--config", TUNNEL / "angles.yaml", "output=angles", "samples=2", "flow.grid=32,16,16", "flow.radius=5"]
+    result = json.loads(grove([*generate, "parameters=rotation_y uniform -30 30", *("flow." + word for word in small), "workers=2", "--json"]).stdout)
+    expect(result["made"] == 2 and result["body"]["open_edges"] == 0, result)
+
+
 SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, store_examples,
-                                     campaign, campaign_killed, campaign_flow)}
+                                     campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_full_disk, tunnel)}
 
 
-def main():
+def main(scenarios):
     os.environ["PATH"] = os.environ["GROVE_TEST_PATH"] + os.pathsep + os.environ["PATH"]
     with tempfile.TemporaryDirectory(prefix="grove-commands-") as folder:
         os.chdir(folder)
         try:
-            SCENARIOS[sys.argv[1]]()
+            scenarios[sys.argv[1]]()
         finally:
             os.chdir("/")
 
 
-main()
+if __name__ == "__main__":
+    main(SCENARIOS)

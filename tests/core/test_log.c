@@ -180,6 +180,32 @@ static void test_progress_lines(void **state)
     (void)fclose(stream);
 }
 
+/* A step that another run began, with words of its own in place of the numbers: what was there before says nothing about the time left. */
+static void test_progress_text(void **state)
+{
+    (void)state;
+    FILE *const stream = tmpfile();
+    grv_log *log = make_log(stream, GRV_LOG_INFO, 0, false);
+    grv_progress progress;
+    grv_progress_begin(&progress, log, "batch", "tasks", 10);
+    grv_progress_skip(&progress, 6);
+    progress.start_s -= 100; /* 100 seconds ago */
+    grv_progress_describe(&progress, "4 ready, 6 done");
+    grv_progress_update(&progress, 6);
+    grv_progress_describe(&progress, "3 ready, 7 done");
+    grv_progress_update(&progress, 7);
+    grv_progress_describe(&progress, "");
+    grv_progress_update(&progress, 8);
+    progress.done = 10;
+    grv_progress_end(&progress);
+    assert_string_equal(read_all(stream), "batch: 4 ready, 6 done\n"
+                                          "batch: 3 ready, 7 done, 5:00 min left\n"
+                                          "batch: 8/10 tasks, 50 s each, 1:40 min left\n"
+                                          "batch: 4 tasks in 1:40 min (25 s each)\n");
+    grv_log_destroy(&log);
+    (void)fclose(stream);
+}
+
 static void test_lines_are_rare(void **state)
 {
     (void)state;
@@ -300,6 +326,7 @@ int main(void)
                                        cmocka_unit_test(test_file_that_cannot_be_written),
                                        cmocka_unit_test(test_rank_one_has_no_file),
                                        cmocka_unit_test(test_progress_lines),
+                                       cmocka_unit_test(test_progress_text),
                                        cmocka_unit_test(test_lines_are_rare),
                                        cmocka_unit_test(test_progress_bar),
                                        cmocka_unit_test(test_threads)};

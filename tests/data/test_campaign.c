@@ -278,17 +278,124 @@ static void test_one_sample(void **state)
     (void)state;
     grv_campaign_config config = config_of("one");
     (void)snprintf(path, sizeof path, "%s", in_folder("one.here"));
-    assert_ok(grv_campaign_sample(&config, 3, path, NULL));
+    assert_ok(grv_campaign_sample(&config, 3, path, NULL, 0, NULL));
     assert_int_equal(n_ran("one"), 1);
     assert_int_equal(access(in_folder("one.here/input.raw"), F_OK), 0);
-    assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, path, NULL), GRV_E_CONFIG);
-    assert_int_equal(grv_campaign_sample(&config, 4, path, NULL),
-                     GRV_E_IO); /* the folder is not empty */
+    assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, path, NULL, 0, NULL), GRV_E_CONFIG);
+    assert_fails(grv_campaign_sample(&config, 4, path, NULL, 0, NULL), GRV_E_EXISTS,
+                 "one.here is not empty");
     control("one", 4, "exit 7\n");
-    assert_int_equal(grv_campaign_sample(&config, 4, in_folder("one.four"), NULL), GRV_E_NUMERIC);
+    assert_int_equal(grv_campaign_sample(&config, 4, in_folder("one.four"), NULL, 0, NULL),
+                     GRV_E_NUMERIC);
     control("one", 4, NULL);
     assert_int_equal(run_ok(&config, false).n_made, N_SAMPLES - 1);
     check_samples(&config, 1);
+    free_config(&config);
+}
+
+/* A campaign of values.c: x uniform, a word, a whole number. */
+static grv_campaign_config function_config(const char *name, const char *ways)
+{
+    char text[256];
+    grv_campaign_config config = config_of(name);
+    set(&config, "simulator", GRVI_TEST_SOURCE_DIR "/tests/data/values.c");
+    set(&config, "function", "values");
+    set(&config, "flags", "-O1 -DSCALE=3");
+    (void)snprintf(text, sizeof text, "x uniform 0 1,way each %s,n integer 1 1000000", ways);
+    set(&config, "parameters", text);
+    set(&config, "input.axes", "x,y");
+    set(&config, "input.shape", "2,2");
+    set(&config, "input.channels", "[]");
+    return config;
+}
+
+/* The values that a program has, too, in every way to ask for them. */
+static void test_function(void **state)
+{
+    (void)state;
+    grv_campaign_config config = function_config("function", "well");
+    assert_int_equal(run_ok(&config, false).n_made, N_SAMPLES);
+    grv_dataset *data = NULL;
+    grv_sampling *sampling = NULL;
+    assert_ok(grv_sampling_create((const char *const *)config.parameters.at, 3, GRV_SAMPLING_RANDOM,
+                                  1, N_SAMPLES, &sampling));
+    assert_ok(grv_dataset_open(config.output, NULL, &data));
+    for (int64_t i = 0; i < N_SAMPLES; i++) {
+        float input[4], target[4];
+        const uint64_t seed = grv_random_bits(1, 1, (uint64_t)i) >> 33; /* simulator_shared.c */
+        assert_ok(grv_dataset_read(data, i, 0, 2, input, target));
+        const float x = (float)grv_sampling_number(sampling, i, 0),
+                    n = (float)grv_sampling_number(sampling, i, 2);
+        assert_true(input[0] == x && input[1] == x && input[2] == n && input[3] == 3);
+        assert_true(target[0] == x && target[1] == (float)i && target[2] == (float)seed &&
+                    target[3] == 3);
+    }
+    grv_dataset_close(&data);
+    grv_sampling_destroy(&sampling);
+    assert_int_equal(run_ok(&config, false).n_made, 0);
+    free_config(&config);
+}
+
+static void test_function_failures(void **state)
+{
+    static const struct {
+        const char *way, *reason;
+    } cases[] = {
+        {"crash", "values crashed: signal 11, Segmentation fault"},
+        {"exit", "values ended its process with exit code 0"},
+        {"exit4", "values ended with exit code 4"},
+        {"say", "values: there is no solution"},
+        {"name", "values: 'wya' is no parameter; did you mean 'way'?"},
+        {"word", "values: parameter 'way' is 'word', a number is asked for"},
+        {"whole", "a whole number is asked for"},
+        {"place", "values: parameter 77 is asked for, the campaign has 3"},
+        {"kind", "a tensor is asked for"},
+        {"number", "a simulator returns tensors: its input, then its target"},
+        {"type", "input: GRV_TASK_F32 or GRV_TASK_F64 expected, type 3 found"},
+        {"shape", "input: shape (2, 2, 1) expected (the axes of the campaign, then the channels), "
+                  "(4) found"},
+        {"none", "two tensors expected, the input and then the target; it returned 0"},
+        {"one", "two tensors expected, the input and then the target; it returned 1"},
+        {"three", "two tensors expected, the input and then the target; it returned 3"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[32], folder[700];
+        (void)snprintf(name, sizeof name, "function.%s", cases[i].way);
+        grv_campaign_config config = function_config(name, cases[i].way);
+        (void)snprintf(folder, sizeof folder, "%s.here", in_folder(name));
+        assert_fails(grv_campaign_sample(&config, 1, folder, NULL, 0, NULL), GRV_E_NUMERIC,
+                     cases[i].reason);
+        free_config(&config);
+    }
+}
+
+/* By workers: a crash and a limit cost their samples; only these are made again. */
+static void test_function_again(void **state)
+{
+    char other[700];
+    (void)state;
+    grv_campaign_config config = function_config("function.again", "well crash hang");
+    grv_campaign_result r;
+    grv_batch_params pool = quick();
+    pool.time_limit_s = 1;
+    assert_ok(grv_campaign_run(&config, &pool, false, NULL, NULL, &r));
+    assert_int_equal(r.n_done, 2);
+    assert_int_equal(r.n_failed, 4);
+    check_reason(&config, 1, "values crashed: signal 11, Segmentation fault: way: crash");
+    check_reason(&config, 2, "longer than its limit of 1 s");
+    /* the source put right, elsewhere: where it lies is no part of the campaign */
+    static char text[8192];
+    static const char call[] = "misbehaves(task, way, input)";
+    const size_t n = read_file(GRVI_TEST_SOURCE_DIR "/tests/data/values.c", text, sizeof text - 1);
+    char *const at = strstr(text, call);
+    assert_non_null(at);
+    memset(at, ' ', sizeof call - 1);
+    *at = '0';
+    (void)snprintf(other, sizeof other, "%s", in_folder("values.c"));
+    write_file(other, text, n);
+    set(&config, "simulator", other);
+    assert_int_equal(run_ok(&config, true).n_made, 4);
     free_config(&config);
 }
 
@@ -365,15 +472,23 @@ static void test_mistakes(void **state)
          "simulator[2]: '{sampel}' is no parameter; did you mean '{sample}'?"},
         {"simulator", "[sh, '{velocity}']", "'{velocity}' is none of the parameters"},
         {"simulator", "flo",
-         "simulator: 'flow', or a program on PATH, or its path with a '/' expected, 'flo' found"},
+         "simulator: 'flow', a program on PATH or its path with a '/', or C sources and their "
+         "function expected, 'flo' found"},
+        {"simulator", "[./values.c, values.h]", "function: the name of the GRV_TASK in ./values.c"},
+        {"function", "values", "simulator: sh: No such file"},
+        {"parameters", "seed uniform 0 1",
+         "parameter 'seed': each sample has a random number of its own already"},
         {"simulator", "[./no/such/program]", "simulator: ./no/such/program: No such file"},
+        {"simulator", "[/etc/passwd]", "simulator: /etc/passwd cannot be run: chmod +x it"},
+        {"simulator", "['sh make.sh {x}']",
+         "simulator: each word by itself expected ([python3, solver.py, \"{x}\"]), 'sh make.sh "
+         "{x}' found"},
         {"simulator", "flow", "files, input and target are for a program"},
         {"simulator", "[flow, fast]", "flow takes no further words, 'fast' found"},
         {"files", "no/such/file", "files: no/such/file: No such file"},
         {"samples", "0", "a number of at least 1 expected"},
         {"parameters", "x unifrom 0 1", "did you mean 'uniform'?"},
-        {"input.axes", "[]",
-         "input.axes: the names of the axes of what the program leaves in input.npy expected"},
+        {"input.axes", "[]", "input.axes: the names of the axes of each sample's input expected"},
         {"input.axes", "a,b,c,d,e", "at most 4 axes expected, 5 found"},
         {"target.shape", "2", "target.shape: one length for each of the 2 axes expected, 1 found"},
         {"target.axes", "y,x", "the split axis is 'x' in the input, 'y' in the target"},
@@ -402,15 +517,20 @@ static void test_mistakes(void **state)
     free_config(&config);
 }
 
+/* What is compiled stays here, too. */
+static int make_folder_and_cache(void **state)
+{
+    return make_folder(state) != 0 || setenv("XDG_CACHE_HOME", test_folder, 1) != 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_missing),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_one_sample),
-        cmocka_unit_test(test_flow),
+        cmocka_unit_test(test_what_is_missing), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_stopped),         cmocka_unit_test(test_one_sample),
+        cmocka_unit_test(test_function),        cmocka_unit_test(test_function_failures),
+        cmocka_unit_test(test_function_again),  cmocka_unit_test(test_flow),
         cmocka_unit_test(test_mistakes),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_folder_and_cache, remove_folder);
 }

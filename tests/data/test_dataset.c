@@ -274,7 +274,10 @@ static void test_resume(void **state)
                  "a Zarr group or array at");
     desc.generator = "{\"problem\": \"box\"}";
     assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG,
-                 "another configuration");
+                 "another configuration: problem is \"sphere\" there, \"box\" is wanted");
+    desc.generator = "{\"problem\": \"sphere\", \"grid\": [7, 3, 4]}";
+    assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG,
+                 "reynolds is 100.0 there, null is wanted");
     desc = flow_desc();
     desc.seed = 1;
     assert_fails(grv_dataset_resume(in_folder("resume"), &desc, NULL, &dataset), GRV_E_CONFIG,

@@ -11,7 +11,9 @@
 
 #include "grove/dataset.h"
 #include "grove/generate.h"
+#include "grove/triangles.h"
 #include "store_support.h"
+#include "surface_oracle.h"
 
 enum { N_FLOWS = 5, N_CELLS = 12 * 10 * 8, N_INPUT = 3 * N_CELLS, N_TARGET = 2 * N_CELLS };
 
@@ -190,13 +192,101 @@ static void check_refusal(const char *name, const char *setting, grv_status expe
     free_config(&config);
 }
 
+/* A box of half sides 1.5, 1 and `third`, in another unit and elsewhere. */
+static void write_box(const char *path, double third)
+{
+    const double lower[3] = {70, 80, 90 - 10 * third}, upper[3] = {100, 100, 90 + 10 * third};
+    test_surface box = surface_box(lower, upper);
+    grv_triangles *triangles = NULL;
+    grv_mesh *mesh = NULL;
+    assert_ok(grv_triangles_create(GRV_STORE_F64, 8, box.vertices, 12, box.triangles, &triangles));
+    assert_ok(grv_triangles_to_mesh(triangles, &mesh));
+    assert_ok(grv_mesh_write(mesh, path, NULL));
+    grv_mesh_destroy(&mesh);
+    grv_triangles_destroy(&triangles);
+    surface_free(&box);
+}
+
+static void expect_attribute(const char *name, const char *part)
+{
+    grv_dataset *data = NULL;
+    char *text = NULL;
+    assert_ok(grv_dataset_open(in_folder(name), NULL, &data));
+    assert_ok(grv_dataset_get_attribute(data, "body", &text));
+    if (text == NULL || strstr(text, part) == NULL) fail_msg("'%s' expected in: %s", part, text);
+    grv_free(text);
+    grv_dataset_close(&data);
+}
+
+static void set(grv_generate_config *config, const char *key, const char *value)
+{
+    char assignment[700];
+    (void)snprintf(assignment, sizeof assignment, "%s=%s", key, value);
+    assert_ok(grv_config_set(grv_generate_options(), config, assignment));
+}
+
+/* A turned body from a file: the data set is continued with that surface only, wherever its file lies. */
+static void test_body(void **state)
+{
+    static float input[N_INPUT];
+    grv_dataset *data = NULL;
+    (void)state;
+    write_box(in_folder("box.stl"), 1);
+    assert_int_equal(mkdir(in_folder("elsewhere"), 0700), 0);
+    for (int k = 0; k < 3; k++) {
+        _Atomic int n_asked = 0;
+        grv_generate_config config = config_of("box");
+        grv_generate_result result;
+        set(&config, "body", in_folder(k == 0 ? "box.stl" : "elsewhere/box.stl"));
+        set(&config, "rotation", "0,0,90");
+        set(&config, "exit", "true");
+        if (k > 0) write_box(in_folder("elsewhere/box.stl"), k == 1 ? 0.2 : 1);
+        if (k == 0)
+            assert_fails(grv_generate(&config, NULL, stop_soon, &n_asked, &result),
+                         GRV_E_INTERRUPTED, "");
+        if (k == 1)
+            assert_fails(grv_generate(&config, NULL, NULL, NULL, &result), GRV_E_CONFIG,
+                         "body box.stl: the surface that the data set was begun with expected");
+        if (k < 2)
+            free_config(&config);
+        else
+            assert_int_equal(generate_ok(&config).n_done, N_FLOWS);
+    }
+    write_box(in_folder("elsewhere/box.stl"), 0.2);
+    expect_attribute("box",
+                     "\"triangles\":12,\"open_edges\":0,\"thin_parts\":0");
+    /* the longer side is along y now */
+    int64_t low[3] = {99, 99, 99}, high[3] = {0, 0, 0};
+    assert_ok(grv_dataset_open(in_folder("box"), NULL, &data));
+    assert_ok(grv_dataset_read(data, 0, 0, 12, input, NULL));
+    grv_dataset_close(&data);
+    for (int64_t i = 0; i < N_CELLS; i++) {
+        const int64_t at[3] = {i / 80, i / 8 % 10, i % 8};
+        if (at[0] == 0 || at[1] == 0 || at[2] == 0 || input[3 * i + 2] > 0.6F) continue;
+        for (int a = 0; a < 3; a++) {
+            low[a] = at[a] < low[a] ? at[a] : low[a];
+            high[a] = at[a] > high[a] ? at[a] : high[a];
+        }
+    }
+    assert_int_equal(high[0] - low[0], 1);
+    assert_int_equal(high[1] - low[1], 3);
+    grv_generate_config config = config_of("thin");
+    set(&config, "body", in_folder("elsewhere/box.stl"));
+    (void)generate_ok(&config);
+    expect_attribute("thin", "\"thin_parts\":1");
+    check_refusal("box", "radius=1.4", GRV_E_CONFIG, "another configuration");
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
     check_refusal("flows", "reynolds=100", GRV_E_CONFIG, "another configuration");
     check_refusal("flows", "samples=7", GRV_E_CONFIG, "has 5 samples, 7 are wanted");
     check_refusal("flows", "seed=7", GRV_E_CONFIG, "");
-    check_refusal("none", "radius=6", GRV_E_CONFIG, "a sphere of radius 6 has no place");
+    check_refusal("none", "radius=6", GRV_E_CONFIG,
+                  "a body from -6 to 6 about its centre has no place");
+    check_refusal("none", "rotation=0,0,5", GRV_E_CONFIG, "a sphere cannot be turned");
+    check_refusal("none", "body=none.stl", GRV_E_NOT_FOUND, "none.stl");
     assert_int_not_equal(access(in_folder("none"), F_OK), 0);
     write_file(in_folder("file"), "x", 1);
     grv_generate_config config = config_of("file");
@@ -214,6 +304,7 @@ int main(void)
                                        cmocka_unit_test(test_stop_and_repeat),
                                        cmocka_unit_test(test_failed_again),
                                        cmocka_unit_test(test_sample_depends_on_its_number),
+                                       cmocka_unit_test(test_body),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -138,6 +138,12 @@ int fuzz_make_corpus(const char *to)
     grvi_put_f64(&out, 1.0);
     grvi_put_string(&out, "1 1");
     grvi_record_end(&out, begin);
+    begin = grvi_record_begin(&out, GRVI_R_HELLO);
+    grvi_put_i64(&out, 0);
+    grvi_put_f64(&out, 1.0);
+    grvi_put_f64(&out, 100.0);
+    grvi_put_string(&out, "node");
+    grvi_record_end(&out, begin);
     put_outcome(&out, 0, 1, GRVI_OUTCOME_OK);
     put_outcome(&out, 1, 1, GRVI_OUTCOME_CRASHED);
     put_outcome(&out, 2, 1, GRVI_OUTCOME_REQUEUED);

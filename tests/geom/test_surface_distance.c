@@ -449,8 +449,8 @@ static void test_max_distance(void **state)
 static void test_order_and_threads(void **state)
 {
     (void)state;
-    test_surface soup = surface_soup(9, 20000, 0.1);
-    enum { N = 20000 };
+    test_surface soup = surface_soup(9, 8000, 0.1);
+    enum { N = 8000 };
     static double first[N], other[N], turned[3 * N];
     static int32_t first_triangle[N], other_triangle[N];
     double *const points = surface_points(&soup, 9, N, 1.2);

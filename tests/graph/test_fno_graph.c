@@ -137,7 +137,7 @@ static void test_taylor(void **state)
             }
             previous = remainder;
         }
-        for (int i = 0; i < 40; i++) {
+        for (int i = 0; i < 16; i++) {
             const int64_t p = (int64_t)(grv_random_bits(3, 3, (uint64_t)i) % (uint64_t)f.n_params);
             memset(direction, 0, bytes);
             direction[p] = 1;
@@ -338,6 +338,7 @@ static int64_t resident_bytes(void)
 static void test_resident_memory(void **state)
 {
     (void)state;
+    if (!counts_heap_calls) skip(); /* sanitizers hold memory of their own */
     grv_fno_params p = tiny_network();
     const int64_t n[] = {48, 48, 48, 16};
     memcpy(p.n, n, sizeof n);

@@ -147,7 +147,8 @@ static void check_op(int k, grv_loss loss, int n_threads)
         .params = p, .gradients = dp, .fields = fields};
     ok(grv_exec_run(exec, &bindings));
     for (int64_t i = 0; i < n_params; i++) kept[i] = dp[i];
-    for (int64_t i = 0; i < n_params; i++) {
+    const int64_t step = 1 + n_params / 150; /* not each of a mode mix */
+    for (int64_t i = 0; i < n_params; i += step) {
         const double e = 1e-6, at = p[i];
         double above = 0, below = 0;
         p[i] = at + e;

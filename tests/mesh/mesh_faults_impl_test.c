@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/alloc.h"
+#include "core/fs.h"
 #include "mesh_support.h"
 #include "vtk_maker.h"
 
@@ -147,7 +148,7 @@ static grv_status repair(void *argument)
                                       {1, 0, 0}, {0, 1, 0}, {1, 1, 0}};
     static const int32_t ids[] = {0, 1, 2, 3, 4, 5};
     grv_triangles *t = NULL;
-    grv_mesh *mesh = NULL;
+    grv_mesh *mesh = NULL, *carried = NULL;
     grv_triangles_measure m;
     (void)argument;
     grv_status status = grv_triangles_create(GRV_STORE_F32, 6, points, 2, ids, &t);
@@ -161,9 +162,45 @@ static grv_status repair(void *argument)
     if (status == GRV_OK) status = grv_triangles_to_mesh(t, &mesh);
     grv_triangles_destroy(&t);
     if (status == GRV_OK) status = grv_triangles_from_mesh(mesh, &t);
+    if (status == GRV_OK)
+        status =
+            grv_mesh_add_array(&mesh->cell_data, "c", GRV_STORE_I8, 1, t->n_triangles, NULL, NULL);
+    if (status == GRV_OK) status = grv_mesh_add_texts(&mesh->field_data, "t", 1, "x", 2);
+    if (status == GRV_OK) status = grv_triangles_to_mesh(t, &carried);
+    if (status == GRV_OK) status = grv_triangles_carry_data(t, mesh, carried);
+    grv_mesh_destroy(&carried);
     grv_triangles_destroy(&t);
     grv_mesh_destroy(&mesh);
     return status;
+}
+
+static grv_status store_once(void *mesh)
+{
+    grv_store_params params = grv_store_params_default();
+    grv_store *store = NULL;
+    params.writable = true;
+    grv_status status = grv_store_open(in_folder("stored"), &params, &store);
+    if (status == GRV_OK) status = grv_mesh_store(mesh, store, "m");
+    grv_store_close(&store);
+    grvi_alloc_fail_after(-1);
+    assert_ok(grvi_fs_remove_tree(in_folder("stored")));
+    return status;
+}
+
+static void test_store(void **state)
+{
+    static const float points[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0};
+    static const int32_t ids[3] = {0, 1, 2};
+    (void)state;
+    grv_triangles *t = NULL;
+    grv_mesh *mesh = NULL;
+    assert_ok(grv_triangles_create(GRV_STORE_F32, 3, points, 1, ids, &t));
+    assert_ok(grv_triangles_to_mesh(t, &mesh));
+    assert_ok(grv_mesh_add_array(&mesh->cell_data, "c", GRV_STORE_I8, 2, 1, NULL, NULL));
+    assert_ok(grv_mesh_add_texts(&mesh->field_data, "t", 1, "x", 2));
+    check_faults(store_once, mesh);
+    grv_mesh_destroy(&mesh);
+    grv_triangles_destroy(&t);
 }
 
 static void test_repair(void **state)
@@ -174,8 +211,9 @@ static void test_repair(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_readers), cmocka_unit_test(test_collection),
-        cmocka_unit_test(test_writers), cmocka_unit_test(test_repair)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_readers),
+                                       cmocka_unit_test(test_collection),
+                                       cmocka_unit_test(test_writers), cmocka_unit_test(test_store),
+                                       cmocka_unit_test(test_repair)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -305,11 +305,59 @@ static void test_from_mesh(void **state)
     assert_ok(grv_triangles_to_mesh(t, &back));
     assert_int_equal(back->n_cells, 13);
     for (int i = 0; i < 39; i++) assert_int_equal(back->connectivity[i], t->triangles[i]);
+    double lower[3], upper[3];
+    grv_triangles_box(t, lower, upper);
+    assert_true(lower[0] == 0 && upper[0] == 1 && lower[2] == 0 && upper[1] == 2);
     grv_triangles_destroy(&t);
     grv_mesh_destroy(&back);
     grv_mesh_destroy(&mesh);
     assert_ok(grv_mesh_create(GRV_MESH_IMAGE, &mesh));
     assert_fails(grv_triangles_from_mesh(mesh, &t), GRV_E_ARG, "is a grid");
+    grv_mesh_destroy(&mesh);
+}
+
+/* Data of cells go where the cells go; data of points only if all points are there. */
+static void test_carry_data(void **state)
+{
+    static const float points[][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 0}};
+    static const int64_t offsets[] = {0, 2, 6, 9}, ids[] = {0, 1, 0, 1, 2, 3, 4, 1, 1};
+    static const uint8_t types[] = {GRV_CELL_LINE, GRV_CELL_QUAD, GRV_CELL_TRIANGLE};
+    static const int16_t pairs[] = {1, 2, 30, 40, 500, 600};
+    static const double heights[] = {5, 6, 7, 8, 9};
+    (void)state;
+    grv_mesh *mesh = NULL, *back = NULL;
+    grv_triangles *t = NULL;
+    assert_ok(grv_mesh_create(GRV_MESH_SURFACE, &mesh));
+    assert_ok(grv_mesh_set_points(mesh, GRV_STORE_F32, 5, points));
+    assert_ok(grv_mesh_set_cells(mesh, 3, offsets, ids, types));
+    assert_ok(grv_mesh_add_array(&mesh->cell_data, "pair", GRV_STORE_I16, 2, 3, pairs, NULL));
+    assert_ok(grv_mesh_add_array(&mesh->point_data, "height", GRV_STORE_F64, 1, 5, heights, NULL));
+    assert_ok(grv_mesh_add_texts(&mesh->field_data, "names", 1, "wing", 5));
+    mesh->has_time = true;
+    mesh->time = 4;
+    assert_ok(grv_triangles_from_mesh(mesh, &t));
+    assert_ok(grv_triangles_to_mesh(t, &back));
+    assert_ok(grv_triangles_carry_data(t, mesh, back));
+    static const int16_t carried[] = {30, 40, 30, 40, 500, 600};
+    assert_memory_equal(grv_mesh_find(&back->cell_data, "pair")->data, carried, sizeof carried);
+    assert_memory_equal(grv_mesh_find(&back->point_data, "height")->data, heights, sizeof heights);
+    assert_string_equal((const char *)grv_mesh_find(&back->field_data, "names")->data, "wing");
+    assert_true(back->has_time && back->time == 4);
+    grv_mesh_destroy(&back);
+    assert_ok(grv_triangles_weld(t, 0, NULL));
+    assert_ok(grv_triangles_clean(t, NULL));
+    assert_int_equal(t->n_triangles, 2);
+    assert_ok(grv_triangles_to_mesh(t, &back));
+    assert_ok(grv_triangles_carry_data(t, mesh, back));
+    assert_memory_equal(grv_mesh_find(&back->cell_data, "pair")->data, carried,
+                        4 * sizeof *carried);
+    assert_null(grv_mesh_find(&back->point_data, "height"));
+    /* of other meshes */
+    assert_fails(grv_triangles_carry_data(t, mesh, mesh), GRV_E_ARG, "3 cells and 5 points");
+    t->faces[1] = 3;
+    assert_fails(grv_triangles_carry_data(t, mesh, back), GRV_E_ARG, "from cell 3, there are 3");
+    grv_triangles_destroy(&t);
+    grv_mesh_destroy(&back);
     grv_mesh_destroy(&mesh);
 }
 
@@ -334,8 +382,9 @@ static void test_empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cube),  cmocka_unit_test(test_ball), cmocka_unit_test(test_orient),
-        cmocka_unit_test(test_clean), cmocka_unit_test(test_weld), cmocka_unit_test(test_from_mesh),
-        cmocka_unit_test(test_empty)};
+        cmocka_unit_test(test_cube),       cmocka_unit_test(test_ball),
+        cmocka_unit_test(test_orient),     cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_weld),       cmocka_unit_test(test_from_mesh),
+        cmocka_unit_test(test_carry_data), cmocka_unit_test(test_empty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -332,6 +332,35 @@ static void test_slices_smooth(void **state)
     free(p.rgb);
 }
 
+/* The line of zero is where it is, and nowhere else; it leaves out squares with missing corners. */
+static void test_slices_zero(void **state)
+{
+    (void)state;
+    enum { N = 40 }; /* ten pixels a cell */
+    static float field[N][N];
+    for (int y = 0; y < N; y++)
+        for (int x = 0; x < N; x++) field[y][x] = (float)(hypot(x - 20, y - 12) - 8);
+    field[12][28] = NAN; /* to the right of the circle's centre, on the line */
+    grv_slice_panel panel = {
+        .field = field[0], .y_stride = N, .x_stride = 1, .is_diverging = true, .marks_zero = true};
+    const grv_slices slices = {
+        .panels = &panel, .n_panels = 1, .ny = N, .nx = N, .is_smooth = true};
+    assert_int_equal(grv_report_slices(&slices, path), GRV_OK);
+    const picture p = read_picture();
+    for (int64_t j = 3; j < 397; j++) {
+        for (int64_t i = 3; i < 397; i++) {
+            const grv_color c = color_at(&p, 22 + i, 22 + 399 - j);
+            const double x = ((double)i + 0.5) / 10 - 0.5, y = ((double)j + 0.5) / 10 - 0.5,
+                         distance = hypot(x - 20, y - 12) - 8;
+            if (hypot(x - 28, y - 12) < 2) continue;
+            if (fabs(distance) < 0.02) assert_true(c.r < 120 && c.g < 120 && c.b < 120);
+            if (fabs(distance) > 0.3) assert_true(c.r > 120 || c.g > 120 || c.b > 120);
+        }
+    }
+    assert_true(is_same(color_at(&p, 22 + 285, 22 + 399 - 125), grv_colormap_missing()));
+    free(p.rgb);
+}
+
 static void test_curves(void **state)
 {
     (void)state;
@@ -426,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_slices_scales),
         cmocka_unit_test(test_slices_edges),
         cmocka_unit_test(test_slices_smooth),
+        cmocka_unit_test(test_slices_zero),
         cmocka_unit_test(test_curves),
         cmocka_unit_test(test_curves_edges)};
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
