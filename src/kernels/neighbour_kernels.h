@@ -65,7 +65,7 @@ typedef struct grvi_neighbour_kernels {
                   const grvi_point_arrays *scratch, int64_t scratch_end);
 } grvi_neighbour_kernels;
 
-/* Table for float or double points; NULL if the instruction set is not usable. pair16 is AVX2's: the loops are the same for all but their vectors. */
+/* Table for float or double points; NULL if the instruction set is not usable. */
 const grvi_neighbour_kernels *grvi_neighbour_kernels_for(grvi_isa isa, bool is_double);
 
 /* NULL where the compiler lacks the instruction set. Use grvi_neighbour_kernels_for. */

@@ -91,7 +91,7 @@ typedef struct grvi_surface_kernels {
 #define GRVI_SURFACE_REACH 256.0
 
 /* Tables; NULL where the compiler or machine lacks the instruction set. AVX-512 takes the eight triangles of a block at once; floats have eight
- * lanes everywhere, as nodes have eight children, so that there is no pair16. */
+ * lanes everywhere, as nodes have eight children. */
 const grvi_surface_kernels *grvi_surface_kernels_for(grvi_isa isa);
 const grvi_surface_kernels *grvi_surface_kernels_ref(void);
 const grvi_surface_kernels *grvi_surface_kernels_avx2(void);

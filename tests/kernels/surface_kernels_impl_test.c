@@ -60,7 +60,7 @@ static void test_closest(void **state)
                 for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
                     const grvi_surface_kernels *const kernels =
                         grvi_surface_kernels_for((grvi_isa)isa);
-                    if (kernels == NULL || isa == GRVI_ISA_PAIR16) continue; /* pair16 is AVX2's */
+                    if (kernels == NULL) continue;
                     grvi_surface_hit hit = {.distance2 = 1e6, .triangle = -1};
                     kernels->closest(&tree, &points[3 * i], &hit);
                     assert_true(hit.distance2 == expected.distance2);
@@ -104,7 +104,7 @@ static void test_winding(void **state)
         for (int o = 0; o < 5; o++) {
             for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
                 const grvi_surface_kernels *const kernels = grvi_surface_kernels_for((grvi_isa)isa);
-                if (kernels == NULL || isa == GRVI_ISA_PAIR16) continue; /* pair16 is AVX2's */
+                if (kernels == NULL) continue;
                 double worst = 0;
                 for (int i = 0; i < 600; i++) {
                     if (isnan(expected[i])) continue;
