@@ -2,11 +2,11 @@
 """grove's distances to a triangle surface against Open3D (Embree's point query), CGAL's AABB tree and Warp's mesh query: one run, the same surface and
 points, the same cores.
 
-    build/peers/bin/python bench/peers/surface.py                        car body, split to 1.0 M triangles: a grid and 1 M points; about 15 minutes
+    build/peers/bin/python bench/peers/surface.py                        car body, split to 1.0 M triangles: a grid and 1 M points; about 10 minutes
 
 README.md says how to make that interpreter; g++ and CGAL's headers (Debian: libcgal-dev) are needed, and grove's release build.
-Every side runs in processes of its own, in turn; medians over the rounds, of which CGAL and Warp, far behind, have but --slow-rounds. What is run how,
-and figures: docs/geometry.md.
+Every side runs in processes of its own, in turn; medians over the rounds, of which the peers, each minutes long, have but --peer-rounds. What is run
+how, and figures: docs/geometry.md.
 """
 import argparse
 import json
@@ -20,7 +20,6 @@ from geometry_peers import BODY, ROOT, cell, compile_peer, load, medians, print_
 ROWS = ("build", "build signed", "distance", "signed", "signed in a band")
 OWN_ROWS = dict(zip(ROWS, ("build_seconds", "build_signed_seconds", "unsigned_seconds", "signed_seconds", "signed_band_seconds")))
 PACKAGES = ("numpy", "open3d-cpu", "warp-lang")
-SLOW = ("cgal", "warp")
 
 
 # ---- the surface ----
@@ -104,7 +103,7 @@ def measure(arguments, problem, cpus, sides):
     runs = {side: [] for side in sides}
     for number in range(arguments.rounds):
         for side in sides:
-            if side not in SLOW or number < arguments.slow_rounds:
+            if side == "grove" or number < arguments.peer_rounds:
                 runs[side].append(run_side(arguments, side, problem, cpus))
     return {side: medians(of_side) for side, of_side in runs.items()}
 
@@ -149,8 +148,8 @@ def compare(arguments):
                 rows.append([problem, str(n_threads), of.get("version", side), *seconds, tree, f"{of['peak_bytes'] / 1e6:.0f}", check(arguments.folder, side, own)])
             results.append(result)
             print(f"{problem}, {n_threads} threads: done", flush=True)
-    print(f"\n{n_triangles} triangles; grid: 128 x 64 x 64 points, points: {arguments.points} scattered ones; medians of {arguments.rounds} processes (CGAL and Warp "
-          f"{min(arguments.rounds, arguments.slow_rounds)}); grove's signs by winding number, Open3D's by counting crossings")
+    print(f"\n{n_triangles} triangles; grid: 128 x 64 x 64 points, points: {arguments.points} scattered ones; medians of {arguments.rounds} processes (peers "
+          f"{min(arguments.rounds, arguments.peer_rounds)}); grove's signs by winding number, Open3D's by counting crossings")
     print_table(["points", "threads", "side", *ROWS, "tree MB", "peak MB", "check"], rows)
     print_lowest(results, ROWS[:-1], goal)
 
@@ -164,7 +163,7 @@ def main():
     parser.add_argument("--points", type=int, default=1000000, help="scattered ones")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--slow-rounds", type=int, default=1)
+    parser.add_argument("--peer-rounds", type=int, default=1)
     parser.add_argument("--sides", default="grove,open3d,cgal,warp")
     parser.add_argument("--grove", default=os.path.join(ROOT, "build", "release", "grove"))
     parser.add_argument("--side", help=argparse.SUPPRESS)  # what the script calls itself for
