@@ -81,11 +81,12 @@ GRV_API grv_status grv_campaign_run(const grv_campaign_config *config, const grv
                                     grv_campaign_result *result) GRV_MUST_CHECK;
 
 /** Makes one sample, in this process, and writes it into the data set: what the workers do, and what helps to see why one fails.
+ * @param begins  makes the data set if there is none. Workers do not: somebody deleted it while they were on their way
  * @param folder  for the program or function: made if absent, must be empty; stays
  * @param launcher  [n_launcher] words that start a program, such as mpirun -n 4, before its own; NULL: none
  * @param log  may be NULL
- * @errors GRV_E_CONFIG; whatever the simulator fails with */
-GRV_API grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample,
+ * @errors GRV_E_CONFIG; GRV_E_NOT_FOUND without a data set; whatever the simulator fails with */
+GRV_API grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample, bool begins,
                                        const char *folder, const char *const *launcher,
                                        int n_launcher, grv_log *log) GRV_MUST_CHECK;
 

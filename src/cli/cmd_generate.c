@@ -13,7 +13,7 @@
 
 typedef struct generate_config {
     grv_campaign_config campaign;
-    bool retry_failed;
+    bool retry_failed, begin;
     int64_t sample;
     char *folder;
     grvc_pool pool;
@@ -35,6 +35,11 @@ static const grv_option own_options[] = {
      .min = -1,
      .max = 1e9,
      .help = "only this one, in this process: to see why it fails"},
+    {.key = "begin",
+     .type = GRV_OPTION_BOOL,
+     .offset = AT(begin),
+     .fallback = "true",
+     .help = "of one sample: makes the data set if there is none; workers do not"},
     {.key = "folder",
      .type = GRV_OPTION_STRING,
      .offset = AT(folder),
@@ -142,7 +147,8 @@ static grv_status run_one(const grvc_session *session, const generate_config *c)
 {
     char name[64];
     (void)snprintf(name, sizeof name, "sample-%lld", (long long)c->sample);
-    GRV_TRY(grv_campaign_sample(&c->campaign, c->sample, c->folder[0] != '\0' ? c->folder : name,
+    GRV_TRY(grv_campaign_sample(&c->campaign, c->sample, c->begin,
+                                c->folder[0] != '\0' ? c->folder : name,
                                 (const char *const *)session->words, session->n_words,
                                 session->log));
     (void)printf("%s: sample %lld done\n", c->campaign.output, (long long)c->sample);

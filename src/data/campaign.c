@@ -13,6 +13,7 @@
 #include "core/fs.h"
 #include "core/json.h"
 #include "data/campaign_impl.h"
+#include "data/dataset_impl.h"
 #include "grove/core.h"
 
 static const char *const methods[] = {"random", "latin_hypercube", "sobol", NULL};
@@ -240,8 +241,10 @@ static grv_status open_data(grvi_campaign *c)
     const bool is_simulate = c->simulator == &grvi_simulator_flow && c->config.parameters.n == 0;
     grv_status status = is_simulate ? GRV_OK : identity(c, &json);
     if (!is_simulate) desc.generator = json;
-    if (status == GRV_OK) status = grv_dataset_resume(c->config.output, &desc, NULL, &c->data);
-    if (status == GRV_OK) status = write_parameters(c);
+    if (status == GRV_OK)
+        status = (c->only_continues ? grvi_dataset_continue : grv_dataset_resume)(
+            c->config.output, &desc, NULL, &c->data);
+    if (status == GRV_OK && !c->only_continues) status = write_parameters(c);
     grv_free(json);
     return status;
 }
@@ -325,11 +328,12 @@ static grv_status make_empty(const char *folder)
     return GRV_OK;
 }
 
-grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample,
+grv_status grv_campaign_sample(const grv_campaign_config *config, int64_t sample, bool begins,
                                const char *folder, const char *const *launcher, int n_launcher,
                                grv_log *log)
 {
-    grvi_campaign c = {.launcher = launcher, .n_launcher = n_launcher};
+    grvi_campaign c = {
+        .launcher = launcher, .n_launcher = n_launcher, .only_continues = !begins};
     GRV_TRY(grvi_campaign_open(config, log, &c));
     grv_status status = GRV_OK;
     GRV_CHECK_GOTO(sample >= 0 && sample < c.config.samples, GRV_E_CONFIG,

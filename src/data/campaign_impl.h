@@ -40,10 +40,11 @@ struct grvi_campaign {
     const char *const
         *launcher; /* simulator_program: [n_launcher] words before its own; borrowed */
     int n_launcher;
+    bool only_continues; /* a data set that is there */
     grv_dataset *data;
 };
 
-/* Checks the configuration, and opens its data set or makes it. campaign: zeroed, but for the launcher */
+/* Checks the configuration, and opens its data set or makes it. campaign: zeroed, but for the launcher and only_continues */
 grv_status grvi_campaign_open(const grv_campaign_config *config, grv_log *log,
                               grvi_campaign *campaign) GRV_MUST_CHECK;
 void grvi_campaign_close(grvi_campaign *campaign);

@@ -97,7 +97,7 @@ static grv_status register_program(const campaign_run *r, const grv_batch_params
     grv_status status = grvi_find_program(pool->worker_program, &program);
     if (status == GRV_OK) status = grvi_campaign_make_absolute("the program grove", &program);
     const char *const words[] = {program,      "generate", "--config", "{1}",
-                                 "sample={0}", "folder=.", "--",       srun};
+                                 "sample={0}", "begin=false", "folder=.", "--", srun};
     if (status == GRV_OK)
         status =
             grv_batch_program(r->batch, words, sizeof words / sizeof *words, NULL, 0, function);

@@ -299,17 +299,10 @@ grv_status grvi_dataset_compare(grv_dataset *dataset, const grv_dataset_desc *de
     return compare_generator(dataset, desc->generator);
 }
 
-grv_status grv_dataset_resume(const char *path, const grv_dataset_desc *desc,
-                              const grv_store_params *params, grv_dataset **dataset)
+grv_status grvi_dataset_continue(const char *path, const grv_dataset_desc *desc,
+                                 const grv_store_params *params, grv_dataset **dataset)
 {
     const grv_store_params writable = writable_params(params);
-    char *document = NULL;
-    *dataset = NULL;
-    GRV_TRY(grvi_dataset_check_desc(desc));
-    GRV_TRY(grvi_fs_join(path, "zarr.json", &document));
-    const bool exists = grvi_fs_exists(document);
-    grv_free(document);
-    if (!exists) return grv_dataset_create(path, desc, &writable, dataset);
     GRV_TRY(grv_dataset_open(path, &writable, dataset));
     grv_status status = grvi_dataset_compare(*dataset, desc);
     if (status == GRV_E_CONFIG) {
@@ -321,4 +314,18 @@ grv_status grv_dataset_resume(const char *path, const grv_dataset_desc *desc,
     }
     if (status != GRV_OK) grv_dataset_close(dataset);
     return status;
+}
+
+grv_status grv_dataset_resume(const char *path, const grv_dataset_desc *desc,
+                              const grv_store_params *params, grv_dataset **dataset)
+{
+    const grv_store_params writable = writable_params(params);
+    char *document = NULL;
+    *dataset = NULL;
+    GRV_TRY(grvi_dataset_check_desc(desc));
+    GRV_TRY(grvi_fs_join(path, "zarr.json", &document));
+    const bool exists = grvi_fs_exists(document);
+    grv_free(document);
+    return exists ? grvi_dataset_continue(path, desc, params, dataset)
+                  : grv_dataset_create(path, desc, &writable, dataset);
 }

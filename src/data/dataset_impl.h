@@ -37,6 +37,10 @@ grv_status grvi_dataset_make(grv_store *store, const grv_dataset_desc *desc) GRV
 grv_status grvi_dataset_check_desc(const grv_dataset_desc *desc) GRV_MUST_CHECK;
 /* Does an opened data set fit a description? GRV_E_CONFIG naming what differs. */
 grv_status grvi_dataset_compare(grv_dataset *dataset, const grv_dataset_desc *desc) GRV_MUST_CHECK;
+/* Opens a data set to go on with it, and compares. Errors of grv_dataset_open and grvi_dataset_compare */
+grv_status grvi_dataset_continue(const char *path, const grv_dataset_desc *desc,
+                                 const grv_store_params *params,
+                                 grv_dataset **dataset) GRV_MUST_CHECK;
 /* "sample 3 of 'target'" belongs to the range of samples? */
 grv_status grvi_dataset_check_sample(const grv_dataset *dataset, int64_t sample) GRV_MUST_CHECK;
 

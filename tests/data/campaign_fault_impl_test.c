@@ -71,22 +71,22 @@ static void check_sample(const char *name, const char *const *settings, int n_se
     set(&config, "target.axes=x");
     set(&config, "target.shape=1");
     assert_ok(
-        grv_campaign_sample(&config, 0, folder, NULL, 0, NULL)); /* a function is compiled now */
+        grv_campaign_sample(&config, 0, true, folder, NULL, 0, NULL)); /* a function is compiled now */
     remove_made(&config, folder);
     const int64_t held = grv_memory_get().bytes, before = grv_memory_get().n_allocations;
-    assert_ok(grv_campaign_sample(&config, 0, folder, NULL, 0, NULL));
+    assert_ok(grv_campaign_sample(&config, 0, true, folder, NULL, 0, NULL));
     const int64_t n = grv_memory_get().n_allocations - before;
     for (int64_t i = 0; i < N_POINTS; i++) {
         remove_made(&config, folder);
         grv_error_clear();
         grvi_alloc_fail_after(i * n / N_POINTS);
-        const grv_status status = grv_campaign_sample(&config, 0, folder, NULL, 0, NULL);
+        const grv_status status = grv_campaign_sample(&config, 0, true, folder, NULL, 0, NULL);
         grvi_alloc_fail_after(-1);
         assert_out_of_memory(status, i * n / N_POINTS);
         assert_int_equal(grv_memory_get().bytes, held);
     }
     remove_made(&config, folder);
-    assert_ok(grv_campaign_sample(&config, 0, folder, NULL, 0, NULL));
+    assert_ok(grv_campaign_sample(&config, 0, true, folder, NULL, 0, NULL));
     grv_config_fini(grv_campaign_options(), &config);
     assert_int_equal(grv_memory_get().bytes, bare);
 }

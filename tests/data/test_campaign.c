@@ -277,15 +277,19 @@ static void test_one_sample(void **state)
     char path[700];
     (void)state;
     grv_campaign_config config = config_of("one");
+    /* where nothing was begun, a worker does not */
+    assert_int_equal(grv_campaign_sample(&config, 3, false, in_folder("one.none"), NULL, 0, NULL),
+                     GRV_E_NOT_FOUND);
+    assert_int_equal(access(in_folder("one/zarr.json"), F_OK), -1);
     (void)snprintf(path, sizeof path, "%s", in_folder("one.here"));
-    assert_ok(grv_campaign_sample(&config, 3, path, NULL, 0, NULL));
+    assert_ok(grv_campaign_sample(&config, 3, true, path, NULL, 0, NULL));
     assert_int_equal(n_ran("one"), 1);
     assert_int_equal(access(in_folder("one.here/input.raw"), F_OK), 0);
-    assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, path, NULL, 0, NULL), GRV_E_CONFIG);
-    assert_fails(grv_campaign_sample(&config, 4, path, NULL, 0, NULL), GRV_E_EXISTS,
+    assert_int_equal(grv_campaign_sample(&config, N_SAMPLES, true, path, NULL, 0, NULL), GRV_E_CONFIG);
+    assert_fails(grv_campaign_sample(&config, 4, true, path, NULL, 0, NULL), GRV_E_EXISTS,
                  "one.here is not empty");
     control("one", 4, "exit 7\n");
-    assert_int_equal(grv_campaign_sample(&config, 4, in_folder("one.four"), NULL, 0, NULL),
+    assert_int_equal(grv_campaign_sample(&config, 4, true, in_folder("one.four"), NULL, 0, NULL),
                      GRV_E_NUMERIC);
     control("one", 4, NULL);
     assert_int_equal(run_ok(&config, false).n_made, N_SAMPLES - 1);
@@ -364,7 +368,7 @@ static void test_function_failures(void **state)
         (void)snprintf(name, sizeof name, "function.%s", cases[i].way);
         grv_campaign_config config = function_config(name, cases[i].way);
         (void)snprintf(folder, sizeof folder, "%s.here", in_folder(name));
-        assert_fails(grv_campaign_sample(&config, 1, folder, NULL, 0, NULL), GRV_E_NUMERIC,
+        assert_fails(grv_campaign_sample(&config, 1, true, folder, NULL, 0, NULL), GRV_E_NUMERIC,
                      cases[i].reason);
         free_config(&config);
     }
