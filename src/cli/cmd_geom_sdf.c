@@ -443,7 +443,7 @@ static grv_status write_table(sdf_job *job, grvc_output *output, int n_threads)
     grv_status status = GRV_OK;
     grvi_text attributes = {0};
     grvi_json_writer w = {.out = &attributes};
-    grvc_table t = {.rank = 1, .shape = {job->points.n}};
+    grvc_table t = {.rank = 1, .shape = {job->points.n}, .axes = {"point"}};
     grv_mesh *mesh = NULL;
     if (job->points.data == NULL) {
         t = (grvc_table){.rank = 3, .axes = {axis_names[0], axis_names[1], axis_names[2]}};
@@ -456,6 +456,7 @@ static grv_status write_table(sdf_job *job, grvc_output *output, int n_threads)
     GRV_TRY_GOTO(grvi_text_status(&attributes));
     t.attributes = attributes.data;
     add_columns(job, &t);
+    t.components = "component";
     if (output->is_file) {
         GRV_TRY_GOTO(make_mesh(job, &mesh));
     } else {

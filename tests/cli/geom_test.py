@@ -41,6 +41,10 @@ def array(path):
     return out
 
 
+def dimensions(path):
+    return json.loads(Path(path, "zarr.json").read_text()).get("dimension_names")
+
+
 def result(arguments):
     return json.loads(grove([*arguments, "--json"]).stdout)
 
@@ -701,6 +705,10 @@ def examples():
     done = subprocess.run(["sh", "-e", "-c", example], capture_output=True, text=True, timeout=100, check=False)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
     near(array("body_sdf.zarr/distance").min(), -0.02, 1e-3, "distance in the middle of the ball, in m")
+
+    for name, expected in (("body_sdf.zarr/distance", ["x", "y", "z"]), ("points.zarr/normals", ["point", "component"]), ("at_points.zarr/triangle", ["point"]),
+                           ("neighbours.zarr/indices", ["query", "neighbour"]), ("near.zarr/r1/counts", ["query"]), ("all.zarr/offsets", ["offset"])):
+        expect(dimensions(name) == expected, (name, dimensions(name)))
 
     # the program, against the library beside the command
     compiler, folder = shutil.which("cc"), Path(shutil.which("grove")).parent
