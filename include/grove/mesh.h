@@ -146,6 +146,17 @@ GRV_API void grv_mesh_array_range(const grv_mesh_array *array, int component, do
  * @errors GRV_E_ARG for an image or structured grid */
 GRV_API grv_status grv_mesh_cell_centres(const grv_mesh *mesh, void *centres) GRV_MUST_CHECK;
 
+/** The outer surface of a mesh of cells: the faces of tetrahedra, voxels, hexahedra, wedges, pyramids and polyhedra that no other cell has, as polygons that look
+ * outward, in the order of their cells. Two faces are one if they have the same points, by number: where pieces of a file have points of their own, or
+ * cells of different size meet, faces between them count as outside. Points that are not used go; point data follow the points, cell data the
+ * cell that a face is of, field data and time are copied. About 24 bytes a face while it lasts.
+ * @param mesh  CELLS, unchanged
+ * @param surface  SURFACE, owned by the caller; NULL on failure
+ * @param n_left_out  cells without such faces: points, lines, polygons, curved cells; may be NULL
+ * @errors GRV_E_ARG for another kind of mesh, GRV_E_NOMEM */
+GRV_API grv_status grv_mesh_extract_surface(const grv_mesh *mesh, grv_mesh **surface,
+                                            int64_t *n_left_out) GRV_MUST_CHECK;
+
 /** Scales and moves a mesh: x' = x * scale + translate on each axis, in double, rounded once to the type of the points. Data stay as they are (vectors are not turned).
  * @param scale  [3] finite, > 0; the same on all axes for an image whose axes are turned
  * @param translate  [3] finite

@@ -97,4 +97,9 @@ int grvc_launcher_rank(void);
 void grvc_interrupt_install(void);
 bool grvc_interrupted(void);
 
+/* Before anything is computed: is the folder there that a file is to be made in? */
+grv_status grvc_check_folder_of(const char *path) GRV_MUST_CHECK;
+/* The same of a picture, whose name ends in .png. */
+grv_status grvc_check_picture(const char *path) GRV_MUST_CHECK;
+
 #endif

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/cli.h"
 #include "core/alloc.h"
@@ -263,4 +264,24 @@ grv_status grvc_json_attribute(grvi_json_writer *w, const char *path, const char
     grv_free(json);
     grv_dataset_close(&data);
     return status;
+}
+
+grv_status grvc_check_folder_of(const char *path)
+{
+    const int n = (int)(grvi_fs_base_name(path) - path);
+    grvi_text folder = {0};
+    if (n <= 1) return GRV_OK; /* here, or the root */
+    grvi_text_printf(&folder, "%.*s", n - 1, path);
+    grv_status status = grvi_text_status(&folder);
+    if (status == GRV_OK && !grvi_fs_is_directory(folder.data))
+        status = grvi_fail(GRV_E_NOT_FOUND, __FILE__, __LINE__, __func__, "%s: there is no folder '%s' to make it in", path, folder.data);
+    grvi_text_fini(&folder);
+    return status;
+}
+
+grv_status grvc_check_picture(const char *path)
+{
+    const size_t n = strlen(path);
+    GRV_CHECK(n > 4 && strcasecmp(path + n - 4, ".png") == 0, GRV_E_ARG, "picture: a name ending in .png expected, '%s' found", path);
+    return grvc_check_folder_of(path);
 }

@@ -40,7 +40,7 @@ static const grv_option options[] = {
      .type = GRV_OPTION_BOOL,
      .offset = AT(triangulate),
      .fallback = "false",
-     .help = "polygons and strips become triangles; other cells are left out"},
+     .help = "polygons and strips become triangles"},
     {.key = "weld",
      .type = GRV_OPTION_BOOL,
      .offset = AT(weld),
@@ -84,33 +84,56 @@ static const grv_option_table table = {options, sizeof options / sizeof *options
 
 /* What was done to the mesh. */
 typedef struct convert_report {
-    int64_t n_joined, n_left_out; /* points; cells that are no polygons */
+    int64_t n_joined; /* points */
+    int64_t n_volumes,
+        n_left_out; /* cells whose outer surface was taken; those without a part in the surface */
     grv_triangles_cleaned cleaned;
     grv_triangles_oriented oriented;
 } convert_report;
 
-static bool has_polygons_only(const grv_mesh *mesh, int64_t *n_others)
+/* Cells of a mesh by what they have: a surface, a volume. */
+typedef struct cell_counts {
+    int64_t n_polygons, n_volumes;
+} cell_counts;
+
+static cell_counts count_cells(const grv_mesh *mesh)
 {
-    *n_others = 0;
+    cell_counts n = {0};
     for (int64_t i = 0; i < mesh->n_cells; i++) {
         const uint8_t type = mesh->types[i];
-        *n_others += type < GRV_CELL_TRIANGLE || type > GRV_CELL_QUAD;
+        n.n_polygons += type >= GRV_CELL_TRIANGLE && type <= GRV_CELL_QUAD;
+        n.n_volumes +=
+            (type >= GRV_CELL_TETRA && type <= GRV_CELL_PYRAMID) || type == GRV_CELL_POLYHEDRON;
     }
-    return *n_others == 0;
+    return n;
 }
 
-static void warn_of_losses(const grvc_session *session, const grv_mesh *from, const grv_mesh *to,
-                           const convert_report *report)
+static void warn_of_cells(const grvc_session *session, const convert_report *report)
 {
     if (report->n_left_out > 0)
-        grv_log_message(
-            session->log, GRV_LOG_WARN,
-            "%lld cells are no polygons: left out (the surface of volume cells is not extracted)",
-            (long long)report->n_left_out);
+        grv_log_message(session->log, GRV_LOG_WARN, "%lld cells without a %s: left out",
+                        (long long)report->n_left_out,
+                        report->n_volumes > 0 ? "volume" : "surface");
+}
+
+static void warn_of_point_data(const grvc_session *session, const grv_mesh *from,
+                               const grv_mesh *to)
+{
     if (to->point_data.n < from->point_data.n)
         grv_log_message(session->log, GRV_LOG_WARN,
                         "points were joined or dropped: their data (%lld array%s) are left out",
                         (long long)from->point_data.n, from->point_data.n == 1 ? "" : "s");
+}
+
+/* Cells with a volume become their outer surface. */
+static grv_status take_surface(grv_mesh **mesh, int64_t n_volumes, convert_report *report)
+{
+    grv_mesh *surface = NULL;
+    GRV_TRY(grv_mesh_extract_surface(*mesh, &surface, &report->n_left_out));
+    report->n_volumes = n_volumes;
+    grv_mesh_destroy(mesh);
+    *mesh = surface;
+    return GRV_OK;
 }
 
 /* The mesh becomes triangles, repaired as the keys say. */
@@ -120,7 +143,7 @@ static grv_status repair(const grvc_session *session, const convert_config *c, g
     grv_status status = GRV_OK;
     grv_triangles *triangles = NULL;
     grv_mesh *made = NULL;
-    (void)has_polygons_only(*mesh, &report->n_left_out);
+    report->n_left_out += (*mesh)->n_cells - count_cells(*mesh).n_polygons;
     GRV_TRY_GOTO(grv_triangles_from_mesh(*mesh, &triangles));
     if (c->weld || c->clean || c->orient != ORIENT_NO)
         GRV_TRY_GOTO(grv_triangles_weld(triangles, c->tolerance, &report->n_joined));
@@ -130,7 +153,7 @@ static grv_status repair(const grvc_session *session, const convert_config *c, g
             grv_triangles_orient(triangles, c->orient == ORIENT_OUTWARD, &report->oriented));
     GRV_TRY_GOTO(grv_triangles_to_mesh(triangles, &made));
     GRV_TRY_GOTO(grv_triangles_carry_data(triangles, *mesh, made));
-    warn_of_losses(session, *mesh, made, report);
+    warn_of_point_data(session, *mesh, made);
     grv_mesh_destroy(mesh);
     *mesh = made;
     made = NULL;
@@ -147,15 +170,21 @@ static grv_status transform(const convert_config *c, grv_mesh *mesh)
     return grv_mesh_transform(mesh, scale, c->translate.at);
 }
 
-/* A mesh of polygons as a SURFACE, which .stl and .vtp files hold: what an unstructured grid of polygons needs. */
-static bool needs_triangles(const convert_config *c, const grvc_output *output,
-                            const grv_mesh *mesh)
+/* What is to be a surface becomes one: because of the keys, or because of the file, which holds no cells of other kinds. */
+static grv_status make_surface(const grvc_session *session, const convert_config *c,
+                               const grvc_output *output, grv_mesh **mesh, convert_report *report)
 {
-    int64_t n_others = 0;
-    if (c->triangulate || c->weld || c->clean || c->orient != ORIENT_NO) return true;
-    return mesh->kind == GRV_MESH_CELLS &&
-           (grvc_has_ending(output->place, ".stl") || grvc_has_ending(output->place, ".vtp")) &&
-           has_polygons_only(mesh, &n_others);
+    const bool is_wanted = c->triangulate || c->weld || c->clean || c->orient != ORIENT_NO;
+    const bool is_needed =
+        (*mesh)->kind == GRV_MESH_CELLS &&
+        (grvc_has_ending(output->place, ".stl") || grvc_has_ending(output->place, ".vtp"));
+    const cell_counts n = count_cells(*mesh);
+    if (!is_wanted && !is_needed) return GRV_OK;
+    if (n.n_volumes > 0) GRV_TRY(take_surface(mesh, n.n_volumes, report));
+    if (is_wanted || (n.n_volumes == 0 && n.n_polygons > 0))
+        GRV_TRY(repair(session, c, mesh, report));
+    warn_of_cells(session, report);
+    return GRV_OK;
 }
 
 static grv_status write(const convert_config *c, const grv_mesh *mesh, grvc_output *output)
@@ -178,6 +207,7 @@ static grv_status print_result(const grvc_session *session, const grv_mesh *mesh
     const long long n_points = grv_mesh_n_points(mesh), n_cells = grv_mesh_n_cells(mesh);
     if (!session->json) {
         (void)printf("%s: %lld points, %lld cells", session->words[1], n_points, n_cells);
+        if (r->n_volumes > 0) (void)printf(", the outer surface of %lld", (long long)r->n_volumes);
         if (r->n_joined > 0) (void)printf(", %lld points joined", (long long)r->n_joined);
         if (r->cleaned.n_degenerate + r->cleaned.n_duplicate + r->cleaned.n_unused > 0)
             (void)printf(", dropped: %lld triangles without area, %lld copies, %lld points",
@@ -196,6 +226,7 @@ static grv_status print_result(const grvc_session *session, const grv_mesh *mesh
     grvc_json_text(&w, "target", session->words[1]);
     grvc_json_integer(&w, "points", n_points);
     grvc_json_integer(&w, "cells", n_cells);
+    grvc_json_integer(&w, "volume_cells", r->n_volumes);
     grvc_json_integer(&w, "cells_left_out", r->n_left_out);
     grvc_json_integer(&w, "points_joined", r->n_joined);
     grvc_json_integer(&w, "degenerate_dropped", r->cleaned.n_degenerate);
@@ -223,7 +254,7 @@ static grv_status run(const grvc_session *session, const convert_config *c)
         grvc_output_check(session->words[1], " .stl .vtp .vtu .vti", c->overwrite, &output));
     GRV_TRY_GOTO(grv_mesh_read(session->words[0], &params, &mesh));
     GRV_TRY_GOTO(transform(c, mesh));
-    if (needs_triangles(c, &output, mesh)) GRV_TRY_GOTO(repair(session, c, &mesh, &report));
+    GRV_TRY_GOTO(make_surface(session, c, &output, &mesh, &report));
     GRV_TRY_GOTO(write(c, mesh, &output));
     GRV_TRY_GOTO(print_result(session, mesh, &report, grv_clock_seconds() - start_s));
 done:
@@ -239,9 +270,11 @@ int grvc_geom_convert(int argc, char **argv)
         .name = "grove geom convert",
         .about = "Writes a mesh as STL, VTP, VTU, VTI or Zarr, by the ending of OUT (.zarr: a "
                  "folder of arrays). The\n"
-                 "coordinates are scaled and moved first, then the surface is repaired. Cell data "
-                 "follow their cells;\n"
-                 "point data are kept unless points are joined or dropped.\n"
+                 "coordinates are scaled and moved first, then the surface is repaired. Of cells "
+                 "with a volume, .stl, .vtp\n"
+                 "and repairs take the outer surface. Cell data follow their cells; point data are "
+                 "kept unless points are\n"
+                 "joined or dropped.\n"
                  "  grove geom convert part_mm.stl part.vtp scale=0.001 clean=true orient=outward",
         .words_usage = "IN OUT",
         .min_words = 2,

@@ -307,8 +307,9 @@ static void print_surface(const surface_facts *s)
     if (m->is_watertight)
         (void)printf("  %-16s %.9g%s\n", "volume", m->volume,
                      m->volume < 0 ? " (normals point inwards)" : "");
-    (void)printf("  %-16s %.9g, %.9g, %.9g (of the %s)\n", "centre of mass", centre[0], centre[1],
-                 centre[2], m->is_watertight ? "volume" : "surface");
+    if (m->area > 0)
+        (void)printf("  %-16s %.9g, %.9g, %.9g (of the %s)\n", "centre of mass", centre[0],
+                     centre[1], centre[2], m->is_watertight ? "volume" : "surface");
 }
 
 static void print_facts(const mesh_facts *f)
@@ -331,7 +332,10 @@ static void print_facts(const mesh_facts *f)
     }
     (void)printf("\n  %-16s", "box");
     for (int k = 0; k < 3; k++)
-        (void)printf("%s %c %.9g to %.9g", k > 0 ? "," : "", 'x' + k, f->lower[k], f->upper[k]);
+        if (f->lower[k] <= f->upper[k])
+            (void)printf("%s %c %.9g to %.9g", k > 0 ? "," : "", 'x' + k, f->lower[k], f->upper[k]);
+        else
+            (void)printf("%s %c none", k > 0 ? "," : "", 'x' + k);
     (void)printf("\n");
     if (mesh->has_time) (void)printf("  %-16s %.9g\n", "time", mesh->time);
     print_arrays("point data", &mesh->point_data);

@@ -111,7 +111,7 @@ static grv_status run(const grvc_session *session, const knn_config *c)
     grvc_output output = {0};
     grvc_search search = {0};
     const double start_s = grv_clock_seconds();
-    grvc_table t = {.rank = 1};
+    grvc_table t = {.rank = 1, .axes = {"query"}, .components = "neighbour"};
     knn_job job = {.search = &search, .params = grv_nearest_params_default()};
     const int n_threads = grvc_threads(c->threads);
     job.params.k = c->k;

@@ -83,9 +83,10 @@ static grv_status check_config(const radius_config *c)
         GRV_CHECK(c->max.n == 0, GRV_E_CONFIG, "max: for mode=nearest and mode=grid_order only");
         return GRV_OK;
     }
+    GRV_CHECK(c->max.n > 0, GRV_E_CONFIG, "max: places of a row expected for mode=%s, as in max=32",
+              modes[c->mode]);
     GRV_CHECK(c->max.n == 1 || c->max.n == c->r.n, GRV_E_CONFIG,
-              "max: places of a row for mode=%s expected, one number or %d, %d found",
-              modes[c->mode], c->r.n, c->max.n);
+              "max: one number or %d, one for each radius, expected, %d found", c->r.n, c->max.n);
     return GRV_OK;
 }
 
@@ -177,7 +178,11 @@ static grv_status compute_rows(void *argument, const grvc_table *t, int64_t firs
 
 static grv_status write_rows(radius_job *job, grvc_output *output)
 {
-    grvc_table t = {.rank = 1, .shape = {job->search.n_queries}, .output = output};
+    grvc_table t = {.rank = 1,
+                    .shape = {job->search.n_queries},
+                    .axes = {"query"},
+                    .components = "neighbour",
+                    .output = output};
     for (int i = 0; i < job->config->r.n; i++) {
         grvc_table_add(&t, job->names[i][INDICES], GRV_STORE_I32, places(job->config, i));
         grvc_table_add(&t, job->names[i][DISTANCES], job->search.type, places(job->config, i));
@@ -248,11 +253,13 @@ static grv_status create_arrays(const radius_job *job, list_state *s, grvc_outpu
         desc.rank = 1;
         desc.type = GRV_STORE_I64;
         desc.shape[0] = n;
+        desc.dimension_names[0] = "offset";
         GRV_TRY(grvc_output_array(output, job->names[i][COUNTS], &desc, chunk_entries, &offsets));
         status = grv_array_write(offsets, &start, &n, s->offsets[i], NULL);
         grv_array_close(&offsets);
         GRV_TRY(status);
         desc.shape[0] = job->n_found[i];
+        desc.dimension_names[0] = "neighbour";
         desc.type = GRV_STORE_I32;
         GRV_TRY(grvc_output_array(output, job->names[i][INDICES], &desc, chunk_entries,
                                   &s->indices[i]));

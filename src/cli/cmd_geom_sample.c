@@ -208,7 +208,8 @@ static grv_status write_table(sample_job *job, grvc_output *output)
 {
     grv_status status = GRV_OK;
     grv_mesh *mesh = NULL;
-    grvc_table t = {.rank = 1, .shape = {job->config->n}};
+    grvc_table t = {
+        .rank = 1, .shape = {job->config->n}, .axes = {"point"}, .components = "component"};
     add_columns(job, &t);
     if (output->is_file) {
         GRV_TRY_GOTO(grvc_cloud_create(job->type, job->config->n, NULL, &mesh));

@@ -129,6 +129,7 @@ typedef struct sdf_job {
     grvc_points points; /* empty: the grid */
     grv_store_type type;
     grv_surface_query query;
+    grvc_slice_plane slice; /* of the picture */
     int64_t n_inside, n_missing;
     double min, max;
 } sdf_job;
@@ -391,44 +392,6 @@ static grv_status make_mesh(sdf_job *job, grv_mesh **mesh)
     return GRV_OK;
 }
 
-static grv_status write_table(sdf_job *job, grvc_output *output, int n_threads)
-{
-    grv_status status = GRV_OK;
-    grvi_text attributes = {0};
-    grvi_json_writer w = {.out = &attributes};
-    grvc_table t = {.rank = 1, .shape = {job->points.n}};
-    grv_mesh *mesh = NULL;
-    if (job->points.data == NULL) {
-        t = (grvc_table){.rank = 3, .axes = {axis_names[0], axis_names[1], axis_names[2]}};
-        memcpy(t.shape, job->grid.n, sizeof t.shape);
-        if (job->config->band > 0) t.steps_a_batch = t.shape[0]; /* sweeps go through all of it */
-    }
-    grvi_json_begin_object(&w);
-    write_geometry(job, &w);
-    grvi_json_end_object(&w);
-    GRV_TRY_GOTO(grvi_text_status(&attributes));
-    t.attributes = attributes.data;
-    add_columns(job, &t);
-    if (output->is_file) {
-        GRV_TRY_GOTO(make_mesh(job, &mesh));
-    } else {
-        GRV_TRY_GOTO(grvc_output_open(output, n_threads));
-        GRV_TRY_GOTO(make_group(job, output));
-        for (int k = 0; k < 3 && job->points.data == NULL; k++)
-            GRV_TRY_GOTO(write_axis(job, output, k));
-    }
-    t.output = output;
-    t.mesh = mesh;
-    GRV_TRY_GOTO(grvc_table_run(&t, compute, job, job->session, "points"));
-    GRV_TRY_GOTO(grvc_output_finish(output, mesh, n_threads));
-done:
-    grvc_table_fini(&t);
-    if (mesh != NULL && job->points.data != NULL) mesh->points.data = NULL; /* the job's */
-    grv_mesh_destroy(&mesh);
-    grvi_text_fini(&attributes);
-    return status;
-}
-
 /* ---- the picture ---- */
 
 /* The shortest side but one: a car is cut along its length and height, a plate across its thickness. */
@@ -447,23 +410,72 @@ static int choose_axis(const sdf_job *job)
     return 2;
 }
 
+static grv_status place_slice(sdf_job *job)
+{
+    const sdf_config *const c = job->config;
+    grvc_slice_plane *const plane = &job->slice;
+    *plane = (grvc_slice_plane){.axis = c->slice == AXIS_AUTO ? choose_axis(job) : c->slice - 1};
+    memcpy(plane->lower, job->box_lower, sizeof plane->lower);
+    memcpy(plane->upper, job->box_upper, sizeof plane->upper);
+    plane->position = c->position.n > 0 ? c->position.at[0]
+                                        : 0.5 * (job->lower[plane->axis] + job->upper[plane->axis]);
+    for (int k = 0; k < 3; k++)
+        GRV_CHECK(k == plane->axis || plane->lower[k] < plane->upper[k], GRV_E_CONFIG,
+                  "picture: the box has no size along %s, which a slice across %s shows",
+                  axis_names[k], axis_names[plane->axis]);
+    return GRV_OK;
+}
+
 static grv_status draw(const sdf_job *job)
 {
     const sdf_config *const c = job->config;
-    grvc_slice_plane plane = {.axis = c->slice == AXIS_AUTO ? choose_axis(job) : c->slice - 1};
+    const char *const word = job->session->words[0], *const slash = strrchr(word, '/');
     grv_surface_query query = job->query;
     query.band = INFINITY;
-    memcpy(plane.lower, job->box_lower, sizeof plane.lower);
-    memcpy(plane.upper, job->box_upper, sizeof plane.upper);
-    plane.position = c->position.n > 0 ? c->position.at[0]
-                                       : 0.5 * (job->lower[plane.axis] + job->upper[plane.axis]);
-    for (int k = 0; k < 3; k++)
-        GRV_CHECK(k == plane.axis || plane.lower[k] < plane.upper[k], GRV_E_CONFIG,
-                  "picture: the box has no size along %s, which a slice across %s shows",
-                  axis_names[k], axis_names[plane.axis]);
-    const char *const word = job->session->words[0], *const slash = strrchr(word, '/');
     return grvc_picture_write(c->picture, slash != NULL ? slash + 1 : word, c->unit, job->surface,
-                              &plane, &query);
+                              &job->slice, &query);
+}
+
+/* ---- all of it ---- */
+
+static grv_status write_table(sdf_job *job, grvc_output *output, int n_threads)
+{
+    grv_status status = GRV_OK;
+    grvi_text attributes = {0};
+    grvi_json_writer w = {.out = &attributes};
+    grvc_table t = {.rank = 1, .shape = {job->points.n}, .axes = {"point"}};
+    grv_mesh *mesh = NULL;
+    if (job->points.data == NULL) {
+        t = (grvc_table){.rank = 3, .axes = {axis_names[0], axis_names[1], axis_names[2]}};
+        memcpy(t.shape, job->grid.n, sizeof t.shape);
+        if (job->config->band > 0) t.steps_a_batch = t.shape[0]; /* sweeps go through all of it */
+    }
+    grvi_json_begin_object(&w);
+    write_geometry(job, &w);
+    grvi_json_end_object(&w);
+    GRV_TRY_GOTO(grvi_text_status(&attributes));
+    t.attributes = attributes.data;
+    add_columns(job, &t);
+    t.components = "component";
+    if (output->is_file) {
+        GRV_TRY_GOTO(make_mesh(job, &mesh));
+    } else {
+        GRV_TRY_GOTO(grvc_output_open(output, n_threads));
+        GRV_TRY_GOTO(make_group(job, output));
+        for (int k = 0; k < 3 && job->points.data == NULL; k++)
+            GRV_TRY_GOTO(write_axis(job, output, k));
+    }
+    t.output = output;
+    t.mesh = mesh;
+    GRV_TRY_GOTO(grvc_table_run(&t, compute, job, job->session, "points"));
+    if (job->config->picture[0] != '\0') GRV_TRY_GOTO(draw(job));
+    GRV_TRY_GOTO(grvc_output_finish(output, mesh, n_threads));
+done:
+    grvc_table_fini(&t);
+    if (mesh != NULL && job->points.data != NULL) mesh->points.data = NULL; /* the job's */
+    grv_mesh_destroy(&mesh);
+    grvi_text_fini(&attributes);
+    return status;
 }
 
 /* ---- the result ---- */
@@ -486,20 +498,22 @@ static void warn(const sdf_job *job)
     if (job->config->sign != GRV_SURFACE_UNSIGNED && job->n_inside == 0 && job->points.data == NULL)
         grv_log_message(job->session->log, GRV_LOG_WARN,
                         "no point is inside: normals inwards (either_orientation=true), an open "
-                        "surface, or too coarse a grid; "
-                        "`grove geom info` tells");
+                        "surface, a grid that is too coarse or elsewhere; `grove geom info` "
+                        "tells");
 }
 
 static grv_status print_result(const sdf_job *job, const char *place, double seconds)
 {
-    const int64_t n = n_points_of(job);
+    const int64_t n = n_points_of(job), n_open = grv_surface_info_get(job->surface).n_open_edges;
     if (!job->session->json) {
         (void)printf("%s: %lld points", place, (long long)n);
         if (job->points.data == NULL)
             (void)printf(" (%lld x %lld x %lld)", (long long)job->grid.n[0],
                          (long long)job->grid.n[1], (long long)job->grid.n[2]);
-        (void)printf(", %lld triangles; %lld inside, distances %.6g to %.6g",
-                     (long long)job->n_triangles, (long long)job->n_inside, job->min, job->max);
+        (void)printf(", %lld triangles", (long long)job->n_triangles);
+        if (n_open > 0) (void)printf(" (%lld open edges)", (long long)n_open);
+        (void)printf("; %lld inside, distances %.6g to %.6g", (long long)job->n_inside, job->min,
+                     job->max);
         if (job->n_missing > 0) (void)printf(", %lld without (NaN)", (long long)job->n_missing);
         (void)printf("; %.1f s\n", seconds);
         return GRV_OK;
@@ -510,7 +524,7 @@ static grv_status print_result(const sdf_job *job, const char *place, double sec
     grvc_json_text(&w, "target", place);
     grvc_json_integer(&w, "points", n);
     grvc_json_integer(&w, "triangles", job->n_triangles);
-    grvc_json_integer(&w, "open_edges", grv_surface_info_get(job->surface).n_open_edges);
+    grvc_json_integer(&w, "open_edges", n_open);
     grvc_json_integer(&w, "inside", job->n_inside);
     grvc_json_integer(&w, "without_distance", job->n_missing);
     if (job->points.data == NULL) grvc_json_lengths(&w, "grid", 3, job->grid.n);
@@ -545,7 +559,7 @@ static grv_status run(const grvc_session *session, const sdf_config *c)
         GRV_TRY_GOTO(read_points(&job, n_threads));
     else
         GRV_TRY_GOTO(place_grid(&job));
-    if (c->picture[0] != '\0') GRV_TRY_GOTO(draw(&job));
+    if (c->picture[0] != '\0') GRV_TRY_GOTO(place_slice(&job));
     GRV_TRY_GOTO(write_table(&job, &output, n_threads));
     warn(&job);
     GRV_TRY_GOTO(print_result(&job, output.place, grv_clock_seconds() - start_s));

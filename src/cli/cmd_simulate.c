@@ -56,7 +56,8 @@ int grvc_simulate(int argc, char **argv)
     const int code = grvc_begin(&session, argc, argv);
     if (code != GRVC_CONTINUE) return code;
     grvc_interrupt_install();
-    grv_status status = grv_generate(&config, session.log, stop, NULL, &result);
+    grv_status status = config.picture[0] != '\0' ? grvc_check_picture(config.picture) : GRV_OK;
+    if (status == GRV_OK) status = grv_generate(&config, session.log, stop, NULL, &result);
     if (status == GRV_OK && config.picture[0] != '\0') status = grv_report_flow(config.output, 0, config.picture);
     if (status == GRV_OK) status = print_result(&session, &config, &result);
     return grvc_end(&session, status);

@@ -156,7 +156,8 @@ typedef struct grvc_column {
 typedef struct grvc_table {
     int rank;               /* 1: a list of rows, 3: the points of a grid */
     int64_t shape[3];       /* of the rows, slowest axis first */
-    const char *axes[3];    /* their names; NULL: none */
+    const char *axes[3];    /* their names */
+    const char *components; /* name of the last axis of columns with components */
     const char *attributes; /* of each array, JSON; NULL: none */
     int64_t steps_a_batch;  /* 0: as fits; else that many steps along the first axis */
     int n_columns;

@@ -51,6 +51,7 @@ grv_status grvc_output_check(const char *word, const char *endings, bool overwri
     GRV_CHECK(output->is_file || ending[0] == '\0' || grvc_has_ending(ending, ".zarr"), GRV_E_ARG,
               "%s: a name ending in .zarr (a folder of arrays)%s%s expected, '%s' found", place,
               endings[0] != '\0' ? " or" : "", endings, ending);
+    if (output->is_file) GRV_TRY(grvc_check_folder_of(place));
     GRV_TRY(check_free(place, overwrite));
     if (!grvi_fs_exists(place)) return GRV_OK;
     if (output->is_file)
@@ -139,7 +140,6 @@ grv_status grvc_output_array(grvc_output *output, const char *name, grv_array_de
 
 grv_status grvc_picture_check(const char *path, bool overwrite)
 {
-    GRV_CHECK(grvc_has_ending(path, ".png"), GRV_E_ARG,
-              "picture: a name ending in .png expected, '%s' found", path);
+    GRV_TRY(grvc_check_picture(path));
     return check_free(path, overwrite);
 }

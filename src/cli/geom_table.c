@@ -64,7 +64,10 @@ static grv_status begin_column(grvc_table *table, grvc_column *c, int64_t chunk)
         desc.shape[i] = table->shape[i];
         desc.dimension_names[i] = table->axes[i];
     }
-    if (c->n_components > 0) desc.shape[desc.rank++] = c->n_components;
+    if (c->n_components > 0) {
+        desc.dimension_names[desc.rank] = table->components;
+        desc.shape[desc.rank++] = c->n_components;
+    }
     GRV_TRY(grvc_output_array(table->output, c->name, &desc, chunk, &c->array));
     return grvi_alloc(grvi_min_i64(table->steps_a_batch, table->shape[0]), (size_t)c->step_bytes,
                       (void **)&c->buffer);

@@ -114,6 +114,31 @@ grv_status grv_mesh_add_texts(grv_mesh_arrays *list, const char *name, int64_t n
     return GRV_OK;
 }
 
+grv_status grvi_mesh_copy_rows(const grv_mesh_array *from, const int64_t *rows, int64_t n,
+                               grv_mesh_arrays *to)
+{
+    grv_mesh_array *added = NULL;
+    if (from->is_text)
+        return grv_mesh_add_texts(to, from->name, from->n_tuples, from->data, from->n_bytes);
+    if (rows == NULL)
+        return grv_mesh_add_array(to, from->name, from->type, from->n_components, n, from->data,
+                                  NULL);
+    GRV_TRY(grvi_mesh_arrays_add(to, from->name, (int64_t)strlen(from->name), from->type,
+                                 from->n_components, n, &added));
+    const size_t n_bytes = (size_t)(from->n_components * grvi_mesh_item_bytes(from->type));
+    for (int64_t i = 0; i < n; i++)
+        memcpy((uint8_t *)added->data + (size_t)i * n_bytes,
+               (const uint8_t *)from->data + (size_t)rows[i] * n_bytes, n_bytes);
+    return GRV_OK;
+}
+
+grv_status grvi_mesh_copy_all_rows(const grv_mesh_arrays *from, grv_mesh_arrays *to)
+{
+    for (int64_t k = 0; k < from->n; k++)
+        GRV_TRY(grvi_mesh_copy_rows(&from->items[k], NULL, from->items[k].n_tuples, to));
+    return GRV_OK;
+}
+
 const grv_mesh_array *grv_mesh_find(const grv_mesh_arrays *list, const char *name)
 {
     for (int64_t i = 0; i < list->n; i++) {

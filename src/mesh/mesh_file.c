@@ -125,6 +125,8 @@ static grv_status find_reader(const grvi_mesh_file *file, grvi_mesh_reader **rea
         *reader = grvi_vtk_legacy_read, *format = "VTK legacy";
     else if (memmem(file->data, n_head, xml, sizeof xml - 1) != NULL)
         *reader = grvi_vtk_xml_read, *format = "VTK XML";
+    else if (grvi_stl_is(file))
+        *reader = grvi_stl_read, *format = "STL";
     else if (has_ending(file->path, ".obj"))
         *reader = grvi_obj_read, *format = "OBJ";
     else if (has_ending(file->path, ".stl"))
@@ -199,17 +201,20 @@ static grv_status find_writer(const grv_mesh *mesh, const grv_mesh_write_params 
                               const char *path, grvi_mesh_writer **writer)
 {
     static const struct {
-        const char *ending;
+        const char *ending, *holds;
         grvi_mesh_writer *writer;
         unsigned kinds; /* bit per grv_mesh_kind */
-    } formats[] = {{".stl", grvi_stl_write, 1U << GRV_MESH_SURFACE},
-                   {".vtp", grvi_vtk_xml_write, 1U << GRV_MESH_SURFACE},
-                   {".vtu", grvi_vtk_xml_write, 1U << GRV_MESH_SURFACE | 1U << GRV_MESH_CELLS},
-                   {".vti", grvi_vtk_xml_write, 1U << GRV_MESH_IMAGE}};
+    } formats[] = {
+        {".stl", "surfaces", grvi_stl_write, 1U << GRV_MESH_SURFACE},
+        {".vtp", "surfaces", grvi_vtk_xml_write, 1U << GRV_MESH_SURFACE},
+        {".vtu", "surfaces and cells", grvi_vtk_xml_write,
+         1U << GRV_MESH_SURFACE | 1U << GRV_MESH_CELLS},
+        {".vti", "images (grids of equal spacing)", grvi_vtk_xml_write, 1U << GRV_MESH_IMAGE}};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (!ends_with(path, formats[i].ending)) continue;
         GRV_CHECK((formats[i].kinds >> mesh->kind & 1) != 0, GRV_E_ARG,
-                  "%s: a %s file does not hold this kind of mesh", path, formats[i].ending);
+                  "%s: a %s file holds %s, not this kind of mesh", path, formats[i].ending,
+                  formats[i].holds);
         GRV_CHECK(params->encoding != (i == 0 ? GRV_MESH_BASE64 : GRV_MESH_ASCII), GRV_E_ARG,
                   "%s: %s", path,
                   i == 0 ? "STL is written as binary or text"

@@ -29,6 +29,9 @@ grv_status grvi_mesh_file_get(const grvi_mesh_file *file, int64_t offset, int64_
 typedef grv_status grvi_mesh_reader(const grvi_mesh_file *file, int n_threads, grv_mesh *mesh);
 grvi_mesh_reader grvi_stl_read, grvi_obj_read, grvi_vtk_xml_read, grvi_vtk_legacy_read;
 
+/* Does the content look like STL, whatever the name says? */
+bool grvi_stl_is(const grvi_mesh_file *file);
+
 typedef grv_status grvi_mesh_writer(const grv_mesh *mesh, const grv_mesh_write_params *params,
                                     int fd, const char *path);
 grvi_mesh_writer grvi_stl_write, grvi_vtk_xml_write;
@@ -49,6 +52,11 @@ grv_status grvi_mesh_array_init(const char *name, int64_t n_name, grv_store_type
                                 int n_components, int64_t n_tuples,
                                 grv_mesh_array *array) GRV_MUST_CHECK;
 void grvi_mesh_array_fini(grv_mesh_array *array);
+/* Adds a copy of the rows of an array with these numbers [n] to a list; rows NULL: of the first n rows. Texts are copied whole. */
+grv_status grvi_mesh_copy_rows(const grv_mesh_array *from, const int64_t *rows, int64_t n,
+                               grv_mesh_arrays *to) GRV_MUST_CHECK;
+/* Adds copies of all arrays of a list to another. */
+grv_status grvi_mesh_copy_all_rows(const grv_mesh_arrays *from, grv_mesh_arrays *to) GRV_MUST_CHECK;
 /* Takes offsets [n_cells + 1] and types [n_cells] into an empty mesh; connectivity has room for n_connectivity. */
 grv_status grvi_mesh_alloc_cells(grv_mesh *mesh, int64_t n_cells,
                                  int64_t n_connectivity) GRV_MUST_CHECK;

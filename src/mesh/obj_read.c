@@ -228,12 +228,15 @@ static int64_t join_lines(char *text, int64_t n)
 
 grv_status grvi_obj_read(const grvi_mesh_file *file, int n_threads, grv_mesh *mesh)
 {
-    enum { UTF8_BYTES = 3 };
+    enum { UTF8_BYTES = 3, LOOK_BYTES = 1024 };
     char *plain = NULL;
     int64_t n = file->n_bytes;
     (void)n_threads;
     const bool is_big = n >= 2 && memcmp(file->data, "\xfe\xff", 2) == 0,
                is_little = n >= 2 && memcmp(file->data, "\xff\xfe", 2) == 0;
+    GRV_CHECK(is_big || is_little ||
+                  memchr(file->data, '\0', (size_t)grvi_min_i64(n, LOOK_BYTES)) == NULL,
+              GRV_E_FORMAT, "%s: OBJ is text, binary data found", file->path);
     if (!is_big && !is_little && memmem(file->data, (size_t)n, "\\\n", 2) == NULL &&
         memmem(file->data, (size_t)n, "\\\r\n", 3) == NULL)
         return read_plain(file->path, (const char *)file->data, n, mesh);

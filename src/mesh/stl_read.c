@@ -197,20 +197,35 @@ static grv_status read_text(const grvi_mesh_file *file, grv_mesh *mesh)
     return status;
 }
 
-grv_status grvi_stl_read(const grvi_mesh_file *file, int n_threads, grv_mesh *mesh)
+/* Is the size that of the facets which a binary file announces? */
+static bool fits_binary(const grvi_mesh_file *file)
 {
-    enum { LOOK_BYTES = 1024 };
+    return file->n_bytes >= PREAMBLE_BYTES &&
+           file->n_bytes == PREAMBLE_BYTES + facets_announced(file) * FACET_BYTES;
+}
+
+static bool begins_with_solid(const grvi_mesh_file *file)
+{
     static const char solid[] = "solid";
     const char *const begin = (const char *)file->data, *const end = begin + file->n_bytes;
     const char *const first = grvi_skip_blanks(begin, end);
+    return end - first >= (ptrdiff_t)sizeof solid - 1 &&
+           strncasecmp(first, solid, sizeof solid - 1) == 0;
+}
+
+bool grvi_stl_is(const grvi_mesh_file *file)
+{
+    return begins_with_solid(file) || (fits_binary(file) && facets_announced(file) > 0);
+}
+
+grv_status grvi_stl_read(const grvi_mesh_file *file, int n_threads, grv_mesh *mesh)
+{
+    enum { LOOK_BYTES = 1024 };
     (void)n_threads;
-    const bool is_solid = end - first >= (ptrdiff_t)sizeof solid - 1 &&
-                          strncasecmp(first, solid, sizeof solid - 1) == 0;
     const bool is_text =
-        is_solid && memchr(begin, '\0', (size_t)grvi_min_i64(file->n_bytes, LOOK_BYTES)) == NULL;
-    const bool fits = file->n_bytes >= PREAMBLE_BYTES &&
-                      file->n_bytes == PREAMBLE_BYTES + facets_announced(file) * FACET_BYTES;
-    if (is_text && !fits) {
+        begins_with_solid(file) &&
+        memchr(file->data, '\0', (size_t)grvi_min_i64(file->n_bytes, LOOK_BYTES)) == NULL;
+    if (is_text && !fits_binary(file)) {
         mesh->format = "STL text";
         return read_text(file, mesh);
     }

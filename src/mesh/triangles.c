@@ -3,6 +3,7 @@
 
 #include "core/alloc.h"
 #include "grove/core.h"
+#include "mesh/mesh_impl.h"
 #include "mesh/triangles_impl.h"
 
 grv_status grvi_triangles_alloc(grv_store_type type, int64_t n_points, int64_t n_triangles,
@@ -133,24 +134,6 @@ done:
     return status;
 }
 
-/* Rows of an array, by number (32-bit); NULL: all of them in order. */
-static grv_status copy_rows(const grv_mesh_array *from, const int32_t *rows, int64_t n,
-                            grv_mesh_arrays *to)
-{
-    grv_mesh_array *added = NULL;
-    if (from->is_text)
-        return grv_mesh_add_texts(to, from->name, from->n_tuples, from->data, from->n_bytes);
-    if (rows == NULL)
-        return grv_mesh_add_array(to, from->name, from->type, from->n_components, n, from->data,
-                                  NULL);
-    GRV_TRY(grv_mesh_add_array(to, from->name, from->type, from->n_components, n, NULL, &added));
-    const size_t n_bytes = (size_t)(from->n_components * grv_store_type_bytes(from->type));
-    for (int64_t i = 0; i < n; i++)
-        memcpy((uint8_t *)added->data + (size_t)i * n_bytes,
-               (const uint8_t *)from->data + (size_t)rows[i] * n_bytes, n_bytes);
-    return GRV_OK;
-}
-
 grv_status grv_triangles_carry_data(const grv_triangles *t, const grv_mesh *from, grv_mesh *to)
 {
     GRV_CHECK(to->n_cells == t->n_triangles && to->points.n_tuples == t->n_points, GRV_E_ARG,
@@ -161,15 +144,20 @@ grv_status grv_triangles_carry_data(const grv_triangles *t, const grv_mesh *from
         GRV_CHECK(t->faces[i] >= 0 && t->faces[i] < from->n_cells, GRV_E_ARG,
                   "triangle %lld is from cell %d, there are %lld", (long long)i, t->faces[i],
                   (long long)from->n_cells);
+    grv_status status = GRV_OK;
+    int64_t *rows = NULL;
+    GRV_TRY(GRVI_ALLOC(&rows, t->n_triangles));
+    for (int64_t i = 0; i < t->n_triangles; i++) rows[i] = t->faces[i];
     for (int64_t k = 0; k < from->cell_data.n; k++)
-        GRV_TRY(copy_rows(&from->cell_data.items[k], t->faces, t->n_triangles, &to->cell_data));
+        GRV_TRY_GOTO(
+            grvi_mesh_copy_rows(&from->cell_data.items[k], rows, t->n_triangles, &to->cell_data));
     for (int64_t k = 0; k < from->point_data.n && t->n_points == from->points.n_tuples; k++)
-        GRV_TRY(copy_rows(&from->point_data.items[k], NULL, t->n_points, &to->point_data));
-    for (int64_t k = 0; k < from->field_data.n; k++) {
-        const grv_mesh_array *const a = &from->field_data.items[k];
-        GRV_TRY(copy_rows(a, NULL, a->n_tuples, &to->field_data));
-    }
+        GRV_TRY_GOTO(
+            grvi_mesh_copy_rows(&from->point_data.items[k], NULL, t->n_points, &to->point_data));
+    GRV_TRY_GOTO(grvi_mesh_copy_all_rows(&from->field_data, &to->field_data));
     to->has_time = from->has_time;
     to->time = from->time;
-    return GRV_OK;
+done:
+    grv_free(rows);
+    return status;
 }

@@ -527,6 +527,9 @@ def tunnel():
     expect(result["made"] == 1 and result["body"]["file"] == "body.stl" and result["body"]["triangles"] == 64, result)
     expect(abs(result["body"]["grid_volume"] / result["body"]["volume"] - 1) < 0.1, result)
     expect(Path("flow.png").read_bytes()[:4] == b"\x89PNG", "no picture")
+    one_line(grove(["simulate", "--config", TUNNEL / "tunnel.yaml", "output=other", "picture=flow.jpg"], exit_code=1), "ending in .png")
+    one_line(grove(["simulate", "--config", TUNNEL / "tunnel.yaml", "output=other", "picture=nowhere/flow.png"], exit_code=1), "no folder 'nowhere'")
+    expect(not Path("other").exists(), "simulated before the picture was refused")
     generate = ["generate", "--config", TUNNEL / "angles.yaml", "output=angles", "samples=2", "flow.grid=32,16,16", "flow.radius=5"]
     result = json.loads(grove([*generate, "parameters=rotation_y uniform -30 30", *("flow." + word for word in small), "workers=2", "--json"]).stdout)
     expect(result["made"] == 2 and result["body"]["open_edges"] == 0, result)

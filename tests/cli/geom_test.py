@@ -5,6 +5,7 @@ usage: geom_test.py SCENARIO, in the environment of tests/cli (GROVE_TEST_PATH).
 
 import json
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -38,6 +39,10 @@ def array(path):
             where = tuple(slice(i * m, min((i + 1) * m, n)) for i, m, n in zip(at, chunk, shape))
             out[where] = block[tuple(slice(0, w.stop - w.start) for w in where)]
     return out
+
+
+def dimensions(path):
+    return json.loads(Path(path, "zarr.json").read_text()).get("dimension_names")
 
 
 def result(arguments):
@@ -276,8 +281,30 @@ def convert():
     kept = json.loads(Path("image.zarr/zarr.json").read_text())["attributes"]["grove_mesh"]
     expect(kept["origin"] == [2, 4, 7] and kept["spacing"] == [2, 2, 4] and kept["kind"] == "image", kept)
 
+    # cells with a volume: the faces that one of them only has; a line among them is left out
+    Path("cells.vtk").write_text("# vtk DataFile Version 3.0\nx\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 12 float\n"
+                                 + "".join(f"{i % 2} {i // 2 % 2} {i // 4}\n" for i in range(12))
+                                 + "CELLS 3 21\n8 0 1 2 3 4 5 6 7\n8 4 5 6 7 8 9 10 11\n2 0 1\nCELL_TYPES 3\n11\n11\n3\n"
+                                 "CELL_DATA 3\nSCALARS id short 1\nLOOKUP_TABLE default\n1 2 3\n")
+    done = grove(["geom", "convert", "cells.vtk", "hull.vtp"])
+    one_line(done, "1 cells without a volume")
+    expect("10 cells, the outer surface of 2" in done.stdout, done.stdout)
+    grove(["geom", "convert", "cells.vtk", "hull.stl"])
+    grove(["geom", "convert", "cells.vtk", "hull.zarr", "clean=true"])
+    for name, n_cells in (("hull.vtp", 10), ("hull.stl", 20)):
+        (hull,) = result(["geom", "info", name])
+        expect(hull["cells"] == n_cells and (hull["surface"]["volume"] == 2 and hull["surface"]["watertight"]), hull)
+    same(array("hull.zarr/cell_data/id"), np.repeat(np.array([1, 2], np.int16), 10), "cell data of the hull")
+
+    # STL is known by its content; what is neither is told
+    shutil.copy("ball.stl", "named_wrongly.obj")
+    expect(result(["geom", "info", "named_wrongly.obj"])[0]["format"] == "STL", "STL under another name")
+    Path("cut.obj").write_bytes(Path("ball.stl").read_bytes()[:1000])
+    one_line(grove(["geom", "info", "cut.obj"], exit_code=1), "OBJ is text, binary data found")
+
     for words, parts in ((["ball.stl", "a.vtp"], ["'a.vtp' is there already"]), (["ball.stl", "x.obj"], ["x.obj", "'.obj' found"]),
-                         (["ball.stl", "x.vti"], ["does not hold this kind of mesh"]), (["absent.obj", "x.vtp"], ["absent.obj: No such file"]),
+                         (["ball.stl", "x.vti"], ["not this kind of mesh"]), (["absent.obj", "x.vtp"], ["absent.obj: No such file"]),
+                         (["ball.stl", "nowhere/x.vtp"], ["no folder 'nowhere'"]),
                          (["image.vtk", "x.vtp", "weld=true"], ["is a grid"]), (["ball.stl", "x.vtp", "tolerance=1"], ["weld=true"]),
                          (["ball.stl", "x.vtp", "encoding=ascii"], ["binary or base64"]), (["ball.stl", "x.zarr", "scale=1,2"], ["one or three"])):
         one_line(grove(["geom", "convert", *words], exit_code=1), *parts)
@@ -519,7 +546,7 @@ def radius():
     np.save("far.npy", points + 100)
     grove(["geom", "radius", "p.npy", "far.npy", "far.zarr", "r=1"])
     expect(array("far.zarr/indices").shape == (0,) and not array("far.zarr/offsets").any(), "far.zarr")
-    for keys, part in (([], "r: a radius"), (["r=1", "max=3"], "mode=nearest"), (["r=1", "mode=nearest"], "max"), (["r=1,2,3", "mode=nearest", "max=1,2"], "or 3, 2 found"),
+    for keys, part in (([], "r: a radius"), (["r=1", "max=3"], "mode=nearest"), (["r=1", "mode=nearest"], "max"), (["r=1,2,3", "mode=nearest", "max=1,2"], "one number or 3, one for each radius, expected, 2 found"),
                        (["r=.inf", "mode=grid_order", "max=3"], "radius 0: cells")):
         one_line(grove(["geom", "radius", "p.npy", "x.zarr", *keys], exit_code=1), part)
     expect(not Path("x.zarr").exists() and not list(Path().rglob("*partial*")), "something is left")
@@ -616,7 +643,7 @@ def cut_short():
     write_stl("ball.stl", corners, faces)
     grove(["geom", "sdf", "ball.stl", "out.zarr", "grid=8"])
     before = files("out.zarr")
-    process = start(["geom", "sdf", "ball.stl", "out.zarr", "grid=300", "sign=unsigned", "max_distance=0.05", "overwrite=true", "threads=1"])
+    process = start(["geom", "sdf", "ball.stl", "out.zarr", "grid=300", "sign=unsigned", "max_distance=0.05", "picture=p.png", "overwrite=true", "threads=1"])
     wait_until(lambda: list(Path().glob("out.zarr.partial-*/distance/c/*/*/*")), "a chunk", process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
@@ -678,6 +705,21 @@ def examples():
     done = subprocess.run(["sh", "-e", "-c", example], capture_output=True, text=True, timeout=100, check=False)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
     near(array("body_sdf.zarr/distance").min(), -0.02, 1e-3, "distance in the middle of the ball, in m")
+
+    for name, expected in (("body_sdf.zarr/distance", ["x", "y", "z"]), ("points.zarr/normals", ["point", "component"]), ("at_points.zarr/triangle", ["point"]),
+                           ("neighbours.zarr/indices", ["query", "neighbour"]), ("near.zarr/r1/counts", ["query"]), ("all.zarr/offsets", ["offset"])):
+        expect(dimensions(name) == expected, (name, dimensions(name)))
+
+    # the program, against the library beside the command
+    compiler, folder = shutil.which("cc"), Path(shutil.which("grove")).parent
+    if compiler is None or not (folder / "libgrove_base.so").exists():
+        return
+    Path("near.c").write_text(text[text.index("### In C"):].split("```c\n")[1].split("```")[0])
+    subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", "near.c", "-L", folder, "-lgrove_base",
+                    f"-Wl,-rpath,{folder}", "-o", "near"], check=True, timeout=60)
+    done = subprocess.run(["./near", "body_mm.stl"], capture_output=True, text=True, timeout=60, check=False)
+    expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
+    near([float(line.split()[2].rstrip(";")) for line in done.stdout.splitlines()], [0, np.hypot(5**0.5, 17) - 20], 0.1, "distances of the program")
 
 
 SCENARIOS = {f.__name__: f for f in (info, convert, sdf, sdf_points, knn, radius, many, sample, cut_short, examples)} | {"files": geom_files}

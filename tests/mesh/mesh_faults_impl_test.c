@@ -120,6 +120,15 @@ static grv_status write_once(void *argument)
     return grv_mesh_write(w->mesh, w->path, &w->params);
 }
 
+static grv_status extract_once(void *mesh)
+{
+    grv_mesh *surface = NULL;
+    const grv_status status = grv_mesh_extract_surface(mesh, &surface, NULL);
+    assert_true((status == GRV_OK) == (surface != NULL));
+    grv_mesh_destroy(&surface);
+    return status;
+}
+
 static void test_writers(void **state)
 {
     char path[1024];
@@ -128,6 +137,7 @@ static void test_writers(void **state)
     (void)snprintf(path, sizeof path, "%s", in_folder("w.vtu"));
     writing w = {grid, path, {.encoding = GRV_MESH_BASE64, .zlib_level = 1, .n_threads = 2}};
     check_faults(write_once, &w);
+    check_faults(extract_once, grid);
     /* reading back what was just written, polyhedra and strings included */
     check_faults(read_file_once, path);
     grv_mesh_destroy(&grid);

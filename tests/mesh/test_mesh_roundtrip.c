@@ -85,7 +85,7 @@ static void test_image(void **state)
         ((float *)array->data)[i] = (float)grv_random_uniform(1, 2, (uint64_t)i / 5);
     check_vtk(mesh, "image.vti");
     assert_fails(grv_mesh_write(mesh, in_folder("image.vtu"), NULL), GRV_E_ARG,
-                 "does not hold this kind");
+                 "not this kind of mesh");
     mesh->extent[1]++;
     assert_fails(grv_mesh_write(mesh, in_folder("other.vti"), NULL), GRV_E_SHAPE,
                  "'velocity': 40400 tuples expected, 40000 found");
@@ -142,9 +142,9 @@ static void test_refused(void **state)
     const grv_mesh_write_params text = {.encoding = GRV_MESH_ASCII, .n_threads = 1},
                                 no_threads = {0}, strong = {.n_threads = 1, .zlib_level = 10};
     assert_fails(grv_mesh_write(mesh, in_folder("x.stl"), NULL), GRV_E_ARG,
-                 "does not hold this kind");
+                 "not this kind of mesh");
     assert_fails(grv_mesh_write(mesh, in_folder("x.vtp"), NULL), GRV_E_ARG,
-                 "does not hold this kind");
+                 "not this kind of mesh");
     assert_fails(grv_mesh_write(mesh, in_folder("x.obj"), NULL), GRV_E_ARG,
                  ".stl, .vtp, .vtu or .vti expected");
     assert_fails(grv_mesh_write(mesh, in_folder("x.vtu"), &text), GRV_E_ARG, "binary or base64");
