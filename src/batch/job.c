@@ -43,6 +43,8 @@ grv_status grvi_job_path(const grv_batch *b, const char *format, int number, cha
 
 /* ---- the journal ---- */
 
+enum { PENDING_KEPT = 4 << 20 /* bytes of the buffer: a large map makes it larger for once */ };
+
 static grv_status flush(grv_batch *b)
 {
     if (b->pending.n == 0) return GRV_OK;
@@ -54,19 +56,34 @@ static grv_status flush(grv_batch *b)
     }
     b->journal_size += b->pending.n;
     b->pending.n = 0;
+    if (b->pending.capacity > PENDING_KEPT) grvi_text_fini(&b->pending);
     if (b->uncommitted_since <= 0) b->uncommitted_since = grv_clock_seconds();
     return GRV_OK;
 }
 
+grv_status grvi_job_append_all(grv_batch *b, int64_t begin)
+{
+    GRV_TRY(grvi_text_status(&b->pending));
+    for (int64_t at = begin; at < b->pending.n;) {
+        const uint8_t *const record = (const uint8_t *)b->pending.data + at;
+        uint32_t n = 0;
+        memcpy(&n, record, sizeof n);
+        grvi_fields fields = {record + GRVI_RECORD_HEAD, record + GRVI_RECORD_HEAD + n, false};
+        const int64_t kind = grvi_get_i64(&fields);
+        const grv_status status = grvi_table_apply(b, kind, &fields, b->journal_size + at);
+        if (status != GRV_OK) { /* the index holds a part of it: it is no image of the journal any more */
+            b->is_driver = false;
+            return status;
+        }
+        at += GRVI_RECORD_HEAD + n;
+    }
+    return b->pending.n > GRVI_SUBMIT_BYTES ? flush(b) : GRV_OK;
+}
+
 grv_status grvi_job_append(grv_batch *b, int64_t begin)
 {
-    int64_t kind = 0;
     grvi_record_end(&b->pending, begin);
-    GRV_TRY(grvi_text_status(&b->pending));
-    grvi_fields fields = {(const uint8_t *)b->pending.data + begin + GRVI_RECORD_HEAD, (const uint8_t *)b->pending.data + b->pending.n, false};
-    kind = grvi_get_i64(&fields);
-    GRV_TRY(grvi_table_apply(b, kind, &fields, b->journal_size + begin));
-    return b->pending.n > GRVI_SUBMIT_BYTES ? flush(b) : GRV_OK;
+    return grvi_job_append_all(b, begin);
 }
 
 grv_status grvi_job_commit(grv_batch *b, bool now)
@@ -78,8 +95,27 @@ grv_status grvi_job_commit(grv_batch *b, bool now)
     return GRV_OK;
 }
 
+/* The records of one call from one offset up to another, which were passed over until all of them were known to be there. */
+static grv_status apply_held(grv_batch *b, int64_t from, int64_t to)
+{
+    grvi_record_reader reader;
+    grvi_fields fields;
+    int64_t kind = 0, offset = 0;
+    grv_status status = GRV_OK;
+    const int fd = dup(b->journal);
+    GRV_CHECK(fd >= 0, GRV_E_IO, "dup: %s", strerror(errno));
+    grvi_record_reader_init(&reader, fd, from);
+    while (reader.offset < to && status == GRV_OK) {
+        status = grvi_record_next(&reader, &kind, &fields, &offset);
+        if (status == GRV_OK) status = grvi_table_apply(b, kind, &fields, offset);
+    }
+    grvi_record_reader_fini(&reader);
+    return status;
+}
+
 static grv_status replay(grv_batch *b)
 {
+    int64_t held = -1; /* where the records of a call begin whose last one has not come yet */
     grv_status status = GRV_OK;
     grvi_record_reader reader;
     grvi_fields fields;
@@ -92,18 +128,25 @@ static grv_status replay(grv_batch *b)
         status = grvi_record_next(&reader, &kind, &fields, &offset);
         if (status != GRV_OK) break;
         GRV_CHECK_GOTO(offset > 0 || kind == GRVI_R_JOB, GRV_E_FORMAT, "%s/journal is not the journal of a batch job", b->folder);
+        grvi_fields ahead = fields;
+        const bool is_more = kind == GRVI_R_SUBMIT && grvi_get_i64(&ahead) > 0;
+        GRV_CHECK_GOTO(held < 0 || kind == GRVI_R_SUBMIT, GRV_E_FORMAT, "%s/journal: more tasks expected at byte %lld", b->folder, (long long)offset);
+        if (is_more && held < 0) held = offset;
+        if (is_more) continue;
+        if (held >= 0) GRV_TRY_GOTO(apply_held(b, held, offset));
+        held = -1;
         GRV_TRY_GOTO(grvi_table_apply(b, kind, &fields, offset));
     }
     if (status != GRV_AGAIN) goto done;
-    b->journal_size = reader.offset;
+    b->journal_size = held >= 0 ? held : reader.offset;
     GRV_CHECK_GOTO(fstat(b->journal, &info) == 0, GRV_E_IO, "stat %s/journal: %s", b->folder, strerror(errno));
     status = GRV_OK;
     GRV_CHECK_GOTO(reader.offset > 0 || info.st_size == 0 || b->is_driver, GRV_E_FORMAT, "%s/journal is not the journal of a batch job", b->folder);
-    if (info.st_size == reader.offset || !b->is_driver) goto done;
-    /* a driver that was killed while it wrote leaves a part of a record at the end, and nothing behind it */
-    grv_log_message(b->params.log, GRV_LOG_WARN, "%s/journal: %lld bytes at its end are no whole record and are dropped", b->folder,
-                    (long long)(info.st_size - reader.offset));
-    GRV_CHECK_GOTO(ftruncate(b->journal, reader.offset) == 0, GRV_E_IO, "truncate %s/journal: %s", b->folder, strerror(errno));
+    if (info.st_size == b->journal_size || !b->is_driver) goto done;
+    /* a driver that was killed while it wrote leaves a part of a record, or of the tasks of one call, at the end, and nothing behind it */
+    grv_log_message(b->params.log, GRV_LOG_WARN, "%s/journal: %lld bytes at its end are of a write that was cut off, and are dropped", b->folder,
+                    (long long)(info.st_size - b->journal_size));
+    GRV_CHECK_GOTO(ftruncate(b->journal, b->journal_size) == 0, GRV_E_IO, "truncate %s/journal: %s", b->folder, strerror(errno));
 done:
     grvi_record_reader_fini(&reader);
     return status;

@@ -122,6 +122,7 @@ typedef struct submission_head {
 
 static grv_status read_submission(grvi_fields *in, submission_head *head)
 {
+    (void)grvi_get_i64(in); /* how many tasks follow: for the reader of the journal */
     *head = (submission_head){.s = {.time = grvi_get_f64(in)}};
     const int64_t function = grvi_get_i64(in);
     head->s.first = grvi_get_i64(in);
@@ -196,7 +197,7 @@ grv_status grvi_table_arguments(grv_batch *b, int64_t task, grvi_wire_value *arg
     }
     const uint8_t *const record = (const uint8_t *)b->record.data, *const end = record + b->record.n;
     GRV_CHECK(t->args <= b->record.n, GRV_E_FORMAT, "journal: the record of task %lld is too short", (long long)task);
-    fixed = (grvi_fields){record + GRVI_RECORD_HEAD + 8 + 8 * 5, end, false};
+    fixed = (grvi_fields){record + GRVI_RECORD_HEAD + 8 + 8 * 6, end, false};
     own = (grvi_fields){record + t->args, end, false};
     for (int a = 0; a < s->n_args; a++) head.varies[a] = grvi_get_i64(&fixed) != 0;
     for (int a = 0; a < s->n_args; a++) grvi_get_value(head.varies[a] ? &own : &fixed, &args[a]);

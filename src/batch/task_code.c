@@ -99,7 +99,8 @@ static grv_status compile_in(grvi_worker *w, const grvi_function *f, const char 
         text[got > 0 ? got : 0] = '\0';
         for (char *p = text; *p != '\0'; p++)
             if (*p == '\n') *p = ' ';
-        GRV_FAIL_GOTO(GRV_E_ARG, "%s could not compile '%s' (%s %d): %s", cc, f->name, WIFSIGNALED(code) ? "signal" : "exit code",
+        /* a compiler that crashes may do better next time */
+        GRV_FAIL_GOTO(WIFSIGNALED(code) ? GRV_E_IO : GRV_E_ARG, "%s could not compile '%s' (%s %d): %s", cc, f->name, WIFSIGNALED(code) ? "signal" : "exit code",
                       WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code), text);
     }
 done:

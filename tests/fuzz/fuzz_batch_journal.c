@@ -82,6 +82,7 @@ static void put_tasks(grvi_text *out, int64_t first, int64_t n, bool needs_first
     const grvi_wire_value number = {.kind = GRV_BATCH_F64, .f64 = 1.5}, text = {.kind = GRV_BATCH_STRING, .data = "text", .n_bytes = 5},
                           tensor = {.kind = GRV_BATCH_TENSOR, .type = GRV_STORE_F32, .rank = 1, .shape = {2}, .data = "12345678", .n_bytes = 8},
                           future = {.kind = GRV_BATCH_FUTURE};
+    grvi_put_i64(out, 0);
     grvi_put_f64(out, 1.0);
     grvi_put_i64(out, 0);
     grvi_put_i64(out, first);
