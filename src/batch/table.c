@@ -337,12 +337,19 @@ static void count_told(grv_batch *b, grvi_fields in)
         b->workers[worker].outcomes_to_skip++;
 }
 
+static grv_status check_version(const grv_batch *b, int64_t found)
+{
+    GRV_CHECK(found == GRVI_FORMAT_VERSION, GRV_E_UNSUPPORTED,
+              "%s: a job of format %d expected, %lld found: another version of grove made it, which goes on with it; or delete the folder", b->folder,
+              GRVI_FORMAT_VERSION, (long long)found);
+    return GRV_OK;
+}
+
 grv_status grvi_table_apply(grv_batch *b, int64_t kind, grvi_fields *in, int64_t offset)
 {
     switch (kind) {
     case GRVI_R_JOB:
-        GRV_CHECK(grvi_get_i64(in) == GRVI_FORMAT_VERSION && !in->failed, GRV_E_UNSUPPORTED, "the job was made by another version of grove");
-        return GRV_OK;
+        return check_version(b, grvi_get_i64(in));
     case GRVI_R_FUNCTION: return apply_function(b, in);
     case GRVI_R_SUBMIT: return apply_submit(b, in, offset);
     case GRVI_R_WORKER: return apply_worker(b, in);

@@ -38,7 +38,7 @@ void grvc_batch_print_counts(const grv_batch_counts *counts)
 {
     char states[160];
     grv_batch_counts_text(counts, states, sizeof states);
-    (void)printf("%lld tasks: %s", (long long)counts->n_tasks, states);
+    (void)printf("%lld tasks%s%s", (long long)counts->n_tasks, counts->n_tasks > 0 ? ": " : "", states);
     if (counts->last_end_s > counts->first_start_s)
         (void)printf("; %.1f s of work in %.1f s", counts->busy_s, counts->last_end_s - counts->first_start_s);
     if (counts->n_workers > 0) (void)printf("; %d workers", counts->n_workers);

@@ -293,6 +293,61 @@ static void test_all_or_none(void **state)
     grv_batch_close(&batch);
 }
 
+static void put_file(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What is no job is neither taken for one nor deleted; a damaged journal is not cut off. */
+static void test_not_a_job(void **state)
+{
+    (void)state;
+    char path[256];
+    grv_batch *batch = NULL;
+    struct stat info;
+    int64_t task = 0;
+    const char *const folder = fresh_folder();
+    assert_int_equal(mkdir(folder, 0755), 0);
+    put_file(folder, "thesis", "all of it");
+    assert_int_equal(grv_batch_open(folder, NULL, &batch), GRV_E_FORMAT);
+    assert_non_null(strstr(grv_error_message(), "an empty folder expected, 'thesis' found in it"));
+    (void)snprintf(path, sizeof path, "%s/thesis", folder);
+    assert_int_equal(unlink(path), 0);
+    put_file(folder, "journal", "Dear journal");
+    (void)snprintf(path, sizeof path, "%s/journal", folder);
+    assert_int_equal(grv_batch_open(folder, NULL, &batch), GRV_E_FORMAT);
+    assert_int_equal(grv_batch_clean(folder), GRV_E_FORMAT);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 12);
+    (void)snprintf(path, sizeof path, "rm -rf '%s'", folder);
+    assert_int_equal(system(path), 0);
+    assert_int_equal(mkdir(folder, 0755), 0);
+    batch = open_job(folder, NULL);
+    assert_int_equal(stat(folder, &info), 0);
+    assert_int_equal(info.st_mode & 077, 0);
+    const grv_batch_value one = grv_batch_f64(1);
+    ok(grv_batch_exec(batch, function_of(batch, "square"), &one, 1, &task));
+    ok(grv_batch_exec(batch, function_of(batch, "square"), &one, 1, &task));
+    grv_batch_close(&batch);
+    (void)snprintf(path, sizeof path, "%s/journal", folder);
+    FILE *const file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 50, SEEK_SET), 0);
+    assert_int_equal(fputc('!', file), '!');
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(stat(path, &info), 0);
+    const int64_t size = info.st_size;
+    assert_int_equal(grv_batch_open(folder, NULL, &batch), GRV_E_FORMAT);
+    assert_non_null(strstr(grv_error_message(), "damaged at byte 24"));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, size);
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -328,6 +383,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_map_and_reduce),   cmocka_unit_test(test_values),   cmocka_unit_test(test_limits_and_cancel),
                                        cmocka_unit_test(test_bad_code),         cmocka_unit_test(test_programs), cmocka_unit_test(test_program_failures),
-                                       cmocka_unit_test(test_balance),          cmocka_unit_test(test_all_or_none), cmocka_unit_test(test_misuse)};
+                                       cmocka_unit_test(test_balance),          cmocka_unit_test(test_all_or_none), cmocka_unit_test(test_not_a_job), cmocka_unit_test(test_misuse)};
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }
