@@ -78,7 +78,10 @@ grv_status grvi_function_read(grvi_kv *blobs, const char *name, const char *flag
     GRV_TRY(grvi_strdup(name, &f->name));
     GRV_TRY(grvi_strdup(flags, &f->flags));
     GRV_TRY(GRVI_CALLOC(&f->files, n));
-    for (int i = 0; i < n; i++) GRV_TRY(add_file(blobs, f, paths[i]));
+    for (int i = 0; i < n; i++) {
+        GRV_CHECK(grvi_fs_base_name(paths[i])[0] != '-', GRV_E_ARG, "file '%s': a compiler takes this name for an option", paths[i]);
+        GRV_TRY(add_file(blobs, f, paths[i]));
+    }
     return GRV_OK;
 }
 

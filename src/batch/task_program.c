@@ -64,7 +64,7 @@ static grv_status substitute(const char *template, int n_args, char *const *text
         }
         const long i = p[0] == '{' && p[1] >= '0' && p[1] <= '9' ? strtol(p + 1, &end, 10) : -1;
         if (end != NULL && *end == '}') {
-            GRV_CHECK_GOTO(i < n_args, GRV_E_ARG, "'%s' asks for argument %ld, the call has %d", template, i, n_args);
+            GRV_CHECK_GOTO(i < n_args, GRV_E_ARG, "'%s' asks for argument %ld, the call has %d, {0} first", template, i, n_args);
             grvi_text_append(&text, texts[i]);
             p = end + 1;
         } else {
