@@ -25,7 +25,8 @@ static grv_status path_of(const char *folder, const char *name, int output, char
 
 static grv_status write_tensor(const char *path, const grv_batch_value *value)
 {
-    const grv_array_desc desc = {.type = value->type, .item_bytes = grv_store_type_bytes(value->type)};
+    const grv_array_desc desc = {.type = value->type,
+                                 .item_bytes = grv_store_type_bytes(value->type)};
     grvc_slice slice = {.rank = value->rank};
     for (int a = 0; a < value->rank; a++) slice.count[a] = value->shape[a];
     FILE *const file = fopen(path, "wb");
@@ -34,11 +35,13 @@ static grv_status write_tensor(const char *path, const grv_batch_value *value)
     const size_t n = status == GRV_OK ? fwrite(value->data, 1, (size_t)value->n_bytes, file) : 0;
     const int closed = fclose(file);
     GRV_TRY(status);
-    GRV_CHECK(n == (size_t)value->n_bytes && closed == 0, GRV_E_IO, "write %s: %s", path, strerror(errno));
+    GRV_CHECK(n == (size_t)value->n_bytes && closed == 0, GRV_E_IO, "write %s: %s", path,
+              strerror(errno));
     return GRV_OK;
 }
 
-static grv_status fetch_result(grv_batch *batch, int64_t task, int output, const char *folder, int64_t *n_files)
+static grv_status fetch_result(grv_batch *batch, int64_t task, int output, const char *folder,
+                               int64_t *n_files)
 {
     grv_batch_value value;
     char *path = NULL, name[32];
@@ -49,7 +52,8 @@ static grv_status fetch_result(grv_batch *batch, int64_t task, int output, const
     (void)snprintf(name, sizeof name, "%d.npy", output);
     GRV_TRY_GOTO(grvi_fs_make_directory(folder));
     GRV_TRY_GOTO(path_of(folder, is_file ? value.text : name, output, &path));
-    GRV_TRY_GOTO(is_file ? grvi_fs_write_atomic(path, value.data, value.n_bytes, false) : write_tensor(path, &value));
+    GRV_TRY_GOTO(is_file ? grvi_fs_write_atomic(path, value.data, value.n_bytes, false)
+                         : write_tensor(path, &value));
     (*n_files)++;
 done:
     grv_free(path);
@@ -66,7 +70,8 @@ static grv_status fetch_task(grv_batch *batch, int64_t task, const char *into, i
     (void)snprintf(number, sizeof number, "%lld", (long long)task);
     GRV_TRY(grvi_fs_join(into, number, &folder));
     grv_status status = n > 0 ? grvi_fs_remove_tree(folder) : GRV_OK; /* of a call before */
-    for (int i = 0; i < n && status == GRV_OK; i++) status = fetch_result(batch, task, i, folder, n_files);
+    for (int i = 0; i < n && status == GRV_OK; i++)
+        status = fetch_result(batch, task, i, folder, n_files);
     grv_free(folder);
     return status;
 }
@@ -83,19 +88,26 @@ static grv_status fetch(const grvc_session *session, grv_batch *batch)
         grv_batch_value_fini(&value);
     }
     GRV_TRY(grvi_fs_make_directory(into));
-    for (int64_t t = task < 0 ? 0 : task; t < (task < 0 ? counts.n_tasks : task + 1); t++) GRV_TRY(fetch_task(batch, t, into, &n_files));
-    if (session->json) (void)printf("{\"files\": %lld}\n", (long long)n_files);
-    else (void)printf("%lld files in %s; %lld of %lld tasks are done\n", (long long)n_files, into, (long long)counts.n[GRV_BATCH_DONE], (long long)counts.n_tasks);
+    for (int64_t t = task < 0 ? 0 : task; t < (task < 0 ? counts.n_tasks : task + 1); t++)
+        GRV_TRY(fetch_task(batch, t, into, &n_files));
+    if (session->json)
+        (void)printf("{\"files\": %lld}\n", (long long)n_files);
+    else
+        (void)printf("%lld files in %s; %lld of %lld tasks are done\n", (long long)n_files, into,
+                     (long long)counts.n[GRV_BATCH_DONE], (long long)counts.n_tasks);
     return GRV_OK;
 }
 
 int grvc_batch_fetch(int argc, char **argv)
 {
-    grvc_session session = {.name = "grove batch fetch",
-                            .about = "Writes the files and tensors (.npy) that tasks returned into FOLDER/TASK/, of one task or of all that are done. Also while the\n"
-                                     "job runs. Numbers and texts are in the table that results= of run and resume writes.",
-                            .words_usage = "JOB FOLDER [TASK]",
-                            .min_words = 2,
-                            .max_words = 3};
+    grvc_session session = {
+        .name = "grove batch fetch",
+        .about =
+            "Writes the files and tensors (.npy) that tasks returned into FOLDER/TASK/, of one "
+            "task or of all that are done. Also while the\n"
+            "job runs. Numbers and texts are in the table that results= of run and resume writes.",
+        .words_usage = "JOB FOLDER [TASK]",
+        .min_words = 2,
+        .max_words = 3};
     return grvc_batch_look_at(&session, argc, argv, fetch);
 }
