@@ -1,7 +1,5 @@
 // nanoflann's side of neighbours.py: float, the same files, as its expert user would run it. Prints one JSON object.
 //   neighbours_nanoflann FOLDER K THREADS RADIUS LEAF
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +27,12 @@ static std::vector<float> read(const std::string &path)
     if (std::fread(values.data(), 4, values.size(), file) != values.size()) std::exit(1);
     std::fclose(file);
     return values;
+}
+
+template <class T> static void write(const std::string &path, const std::vector<T> &values)
+{
+    std::FILE *file = std::fopen(path.c_str(), "wb");
+    if (!file || std::fwrite(values.data(), sizeof(T), values.size(), file) != values.size() || std::fclose(file)) std::exit(1);
 }
 
 template <class F> static void timed(const char *name, F f)
@@ -61,6 +65,7 @@ int main(int argc, char **argv)
     std::vector<uint32_t> indices(m * k);
     std::vector<float> squared(m * k);
     std::vector<std::vector<std::pair<uint32_t, float>>> lists(n_threads); // all neighbours of a thread's queries
+    std::vector<int32_t> counts(m);
     Tree *tree = nullptr;
     const auto nearest = [&](const std::vector<float> &queries) {
         in_parallel(n_threads, m, [&](int, size_t begin, size_t end) {
@@ -78,15 +83,12 @@ int main(int argc, char **argv)
             params.sorted = false;
             for (size_t q = begin; q < end; q++) {
                 tree->radiusSearch(&random[3 * q], radius * radius, row, params);
+                counts[q] = int32_t(row.size());
                 lists[t].insert(lists[t].end(), row.begin(), row.end());
             }
         });
     });
-    size_t n_within = 0;
-    for (const auto &list : lists) n_within += list.size();
-    std::FILE *file = std::fopen((folder + "/nearest_nanoflann.i32").c_str(), "wb");
-    if (!file || std::fwrite(indices.data(), 4, indices.size(), file) != indices.size() || std::fclose(file)) return 1;
-    rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    std::printf("\"points_within\": %zu, \"tree_bytes\": %zu, \"peak_bytes\": %ld}\n", n_within, tree->usedMemory(*tree), usage.ru_maxrss * 1024L);
+    write(folder + "/nearest_nanoflann.i32", indices);
+    write(folder + "/within_nanoflann.i32", counts);
+    std::printf("\"version\": \"nanoflann %#x\", \"tree_bytes\": %zu}\n", unsigned(NANOFLANN_VERSION), tree->usedMemory(*tree));
 }

@@ -1,6 +1,5 @@
 // Distances to a triangle surface by CGAL's AABB tree, for surface.py: reads vertices.f32, triangles.i32 and points.f32 of a folder, writes cgal.f32.
-// Needs libcgal-dev (header only: no GMP is used by this kernel).
-//   c++ -O3 -DNDEBUG -fopenmp -DCGAL_DISABLE_GMP -DCGAL_HAS_THREADS surface_cgal.cpp -o surface_cgal
+// Needs libcgal-dev (header only: no GMP is used by this kernel); surface.py compiles it.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -54,5 +53,5 @@ int main(int argc, char **argv)
         distance[i] = static_cast<float>(std::sqrt(tree.squared_distance(Point(points[3 * i], points[3 * i + 1], points[3 * i + 2]))));
     const double seconds = now() - begin;
     std::ofstream(folder + "/cgal.f32", std::ios::binary).write(reinterpret_cast<const char *>(distance.data()), 4 * n);
-    std::printf("{\"version\": \"CGAL %s\", \"build_seconds\": %g, \"unsigned_seconds\": %g}\n", CGAL_STR(CGAL_VERSION), build, seconds);
+    std::printf("{\"version\": \"CGAL %s\", \"build\": %g, \"distance\": %g}\n", CGAL_STR(CGAL_VERSION), build, seconds);
 }

@@ -83,6 +83,9 @@ static inline grv_status grvi_to_int(int64_t n, int *out)
     return GRV_OK;
 }
 
+/* Of numbers that are no NaN: fmin and fmax are calls. */
+static inline double grvi_min_f64(double a, double b) { return b < a ? b : a; }
+static inline double grvi_max_f64(double a, double b) { return a < b ? b : a; }
 static inline int64_t grvi_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t grvi_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t grvi_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -351,18 +351,22 @@ static bool check(search_bench *b)
     return correct;
 }
 
+static grv_status write_numbers(const char *folder, const char *name, const int32_t *numbers,
+                                int64_t n)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return grvi_fs_write_atomic(path, numbers, n * (int64_t)sizeof *numbers, false);
+}
+
 /* Results for whoever compares: of the queries as they were given. */
 static grv_status write_results(search_bench *b, const char *folder)
 {
-    char path[4096];
     GRV_TRY(search_random(b));
-    (void)snprintf(path, sizeof path, "%s/nearest.i32", folder);
-    FILE *const file = fopen(path, "wb");
-    GRV_CHECK(file != NULL, GRV_E_IO, "'%s' cannot be written", path);
-    const size_t n = (size_t)(b->m * b->problem.k),
-                 written = fwrite(b->indices, sizeof *b->indices, n, file);
-    GRV_CHECK(fclose(file) == 0 && written == n, GRV_E_IO, "'%s' cannot be written", path);
-    return GRV_OK;
+    GRV_TRY(write_numbers(folder, "nearest.i32", b->indices, b->m * b->problem.k));
+    for (int64_t i = 0; i < b->m; i++)
+        b->indices[i] = (int32_t)(b->offsets[i + 1] - b->offsets[i]); /* k >= 1 a query */
+    return write_numbers(folder, "within.i32", b->indices, b->m);
 }
 
 typedef struct copy_call {

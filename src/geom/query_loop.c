@@ -69,11 +69,12 @@ grv_status grvi_query_loop_run(const grvi_query_loop *loop)
     const int64_t largest = grvi_min_i64(loop->n, GRVI_QUERY_BATCH);
     uint64_t *order = NULL;
     query_batch batch = {.loop = loop, .scratch_stride = grvi_round_up(loop->scratch_bytes, 64)};
-    GRV_TRY(grvi_points_check_finite("queries", loop->queries, loop->n, loop->dimension,
-                                     loop->is_double, n_threads));
+    if (!loop->accepts_not_finite)
+        GRV_TRY(grvi_points_check_finite("queries", loop->queries, loop->n, loop->dimension,
+                                         loop->is_double, n_threads));
     if (largest >= ORDERED_QUERIES)
         GRV_TRY_GOTO(GRVI_ALLOC(&order, grvi_query_order_words(largest, n_threads)));
-    GRV_TRY_GOTO(grvi_alloc(n_threads, (size_t)batch.scratch_stride, (void **)&batch.scratch));
+    GRV_TRY_GOTO(grvi_calloc(n_threads, (size_t)batch.scratch_stride, (void **)&batch.scratch));
     for (batch.first = 0; batch.first < loop->n; batch.first += batch.n) {
         batch.n = grvi_min_i64(loop->n - batch.first, GRVI_QUERY_BATCH);
         batch.order = batch.n >= ORDERED_QUERIES ? order : NULL;

@@ -14,14 +14,14 @@ typedef struct grvi_query_loop {
     const void *queries; /* [n][dimension] */
     int64_t n;
     int dimension;
-    bool is_double;
+    bool is_double, accepts_not_finite;
     int n_threads;
-    int64_t scratch_bytes; /* for each thread */
+    int64_t scratch_bytes; /* for each thread, zero at first */
     grvi_query_body *body;
     const void *job;
 } grvi_query_loop;
 
-/* GRV_E_ARG for the first query that is not finite, before any body runs; GRV_E_NOMEM. */
+/* GRV_E_ARG for the first query that is not finite, before any body runs, unless those are accepted; GRV_E_NOMEM. */
 grv_status grvi_query_loop_run(const grvi_query_loop *loop) GRV_MUST_CHECK;
 
 #endif

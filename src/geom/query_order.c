@@ -1,22 +1,23 @@
-/* Morton order: the leading bits of the coordinates, scaled to the queries' box, interleaved; a radix sort of these keys, stable, by threads that
- * each count and place their own part. 30 bits in three passes. */
+/* Morton order: the leading bits of the coordinates, scaled to the queries' longest extent, interleaved; a radix sort of these keys, stable, by
+ * threads that each count and place their own part. 33 bits in three passes. */
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "geom/query_order.h"
 #include "grove/core.h"
 
-enum { DIGIT_BITS = 10, N_DIGITS = 1 << DIGIT_BITS, N_PASSES = 3, KEY_SHIFT = 32 };
+enum { DIGIT_BITS = 11, N_DIGITS = 1 << DIGIT_BITS, N_PASSES = 3, KEY_SHIFT = 31 };
 
 typedef struct query_sort {
     const void *queries;
     int64_t n;
     int dimension, shift;
     bool is_double;
-    double origin[3], scale[3];
-    uint64_t *from, *to; /* [n] key << 32 | query */
-    int64_t *places;     /* [n_threads][N_DIGITS] counts, then where the next goes */
-    double *boxes;       /* [n_threads][6] */
+    double origin[3], scale, n_cells; /* cells along the longest extent */
+    uint64_t *from, *to;              /* [n] key << 31 | query */
+    int64_t *places;                  /* [n_threads][N_DIGITS] counts, then where the next goes */
+    double *boxes;                    /* [n_threads][6] */
 } query_sort;
 
 static double coordinate(const query_sort *s, int64_t i, int d)
@@ -26,14 +27,16 @@ static double coordinate(const query_sort *s, int64_t i, int d)
                         : (double)((const float *)s->queries)[at];
 }
 
+/* Coordinates that are not finite, or so large that their differences may not be, are left out of the box. */
 static void enclose(void *argument, int thread, int64_t begin, int64_t end)
 {
     const query_sort *const s = argument;
     double *const box = s->boxes + 6 * thread;
     for (int d = 0; d < s->dimension; d++) {
-        double low = coordinate(s, begin, d), high = low;
-        for (int64_t i = begin + 1; i < end; i++) {
+        double low = (double)INFINITY, high = -low;
+        for (int64_t i = begin; i < end; i++) {
             const double x = coordinate(s, i, d);
+            if (!(fabs(x) < 1e150)) continue;
             low = x < low ? x : low;
             high = x > high ? x : high;
         }
@@ -42,17 +45,17 @@ static void enclose(void *argument, int thread, int64_t begin, int64_t end)
     }
 }
 
-/* Puts two zero bits between each of the low ten. */
-static uint32_t spread_three(uint32_t a)
+/* Puts two zero bits between each of the low eleven. */
+static uint64_t spread_three(uint64_t a)
 {
-    a = (a | a << 16) & 0x030000ffU;
-    a = (a | a << 8) & 0x0300f00fU;
-    a = (a | a << 4) & 0x030c30c3U;
-    return (a | a << 2) & 0x09249249U;
+    a = (a | a << 16) & 0xff0000ffU;
+    a = (a | a << 8) & 0x0f00f00fU;
+    a = (a | a << 4) & 0xc30c30c3U;
+    return (a | a << 2) & 0x49249249U;
 }
 
-/* Puts a zero bit between each of the low fifteen. */
-static uint32_t spread_two(uint32_t a)
+/* Puts a zero bit between each of the low sixteen. */
+static uint64_t spread_two(uint64_t a)
 {
     a = (a | a << 8) & 0x00ff00ffU;
     a = (a | a << 4) & 0x0f0f0f0fU;
@@ -65,14 +68,16 @@ static void make_keys(void *argument, int thread, int64_t begin, int64_t end)
     const query_sort *const s = argument;
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
-        uint32_t cell[3] = {0};
-        for (int d = 0; d < s->dimension; d++)
-            cell[d] = (uint32_t)((coordinate(s, i, d) - s->origin[d]) * s->scale[d]);
-        const uint32_t key =
+        uint64_t cell[3] = {0};
+        for (int d = 0; d < s->dimension; d++) {
+            const double place = (coordinate(s, i, d) - s->origin[d]) * s->scale;
+            if (place >= 0 && place < s->n_cells) cell[d] = (uint64_t)place;
+        }
+        const uint64_t key =
             s->dimension == 3
                 ? spread_three(cell[0]) | spread_three(cell[1]) << 1 | spread_three(cell[2]) << 2
                 : spread_two(cell[0]) | spread_two(cell[1]) << 1;
-        s->from[i] = (uint64_t)key << KEY_SHIFT | (uint64_t)i;
+        s->from[i] = key << KEY_SHIFT | (uint64_t)i;
     }
 }
 
@@ -99,25 +104,25 @@ static void drop_keys(void *argument, int thread, int64_t begin, int64_t end)
 {
     const query_sort *const s = argument;
     (void)thread;
-    for (int64_t i = begin; i < end; i++) s->to[i] = s->from[i] & UINT32_MAX;
+    for (int64_t i = begin; i < end; i++) s->to[i] = s->from[i] & ((1U << KEY_SHIFT) - 1);
 }
 
-/* Box of the queries; a scale that takes it to [0, 2^bits), halved first because extents may overflow. */
+/* Cells are cubes: the longest extent of the queries' box has n_cells of them. */
 static void set_scale(query_sort *s, int n_threads)
 {
+    double extent = 0;
     grv_parallel_for(n_threads, s->n, enclose, s);
-    const double cells = s->dimension == 3 ? 1 << 10 : 1 << 15;
+    s->n_cells = s->dimension == 3 ? 1 << 11 : 1 << 16;
     for (int d = 0; d < s->dimension; d++) {
         double low = s->boxes[d], high = s->boxes[3 + d];
         for (int t = 1; t < n_threads; t++) {
-            low = s->boxes[6 * t + d] < low ? s->boxes[6 * t + d] : low;
-            high = s->boxes[6 * t + 3 + d] > high ? s->boxes[6 * t + 3 + d] : high;
+            low = fmin(low, s->boxes[6 * t + d]);
+            high = fmax(high, s->boxes[6 * t + 3 + d]);
         }
-        /* just below the number of cells; extents that over- or underflow leave the axis out of the order */
-        const double scale = (cells - 0.5) / (high - low);
         s->origin[d] = low;
-        s->scale[d] = high - low <= 1e300 && scale <= 1e300 ? scale : 0;
+        extent = fmax(extent, high - low);
     }
+    s->scale = (s->n_cells - 0.5) / extent; /* infinite without extent: all in the first cell */
 }
 
 static int threads_for(int64_t n, int n_threads)

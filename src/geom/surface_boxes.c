@@ -69,8 +69,8 @@ static void add_to_extent(const grvi_surface_tree *tree, const grvi_surface_bloc
             for (int k = 0; k < 3; k++) {
                 const double y = (double)e->axis[k][0] * x[0] + (double)e->axis[k][1] * x[1] +
                                  (double)e->axis[k][2] * x[2];
-                e->lo[k] = fmin(e->lo[k], y);
-                e->hi[k] = fmax(e->hi[k], y);
+                e->lo[k] = grvi_min_f64(e->lo[k], y);
+                e->hi[k] = grvi_max_f64(e->hi[k], y);
             }
         }
     }

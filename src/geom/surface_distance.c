@@ -81,8 +81,8 @@ static grv_status map_vertices(grv_surface *surface, const vertex_source *source
                       "triangle %lld: vertex %d is at %g on axis %d; finite coordinates below "
                       "1e150 expected",
                       (long long)(i / 3), (int)surface->triangles[i], x[k], k);
-            surface->lower[k] = fmin(surface->lower[k], x[k]);
-            surface->upper[k] = fmax(surface->upper[k], x[k]);
+            surface->lower[k] = grvi_min_f64(surface->lower[k], x[k]);
+            surface->upper[k] = grvi_max_f64(surface->upper[k], x[k]);
         }
     }
     return GRV_OK;

@@ -64,7 +64,7 @@ static void add_triangle(const flat_triangle *t, moments *m)
         double d2 = 0;
         for (int k = 0; k < 3; k++)
             d2 += (t->corner[c][k] - m->centre[k]) * (t->corner[c][k] - m->centre[k]);
-        m->radius = fmax(m->radius, sqrt(d2));
+        m->radius = grvi_max_f64(m->radius, sqrt(d2));
     }
 }
 
@@ -102,7 +102,7 @@ static void add_moved(const moments *child, moments *sum)
                                        child->second[i][k] * s[j] + child->first[i] * s[j] * s[k];
         }
     }
-    sum->radius = fmax(sum->radius, sqrt(distance2) + child->radius);
+    sum->radius = grvi_max_f64(sum->radius, sqrt(distance2) + child->radius);
 }
 
 /* Distance from the centre to the farthest corner of a node's boxes: the other bound of the radius. */
@@ -116,10 +116,10 @@ static double box_radius(const grvi_surface_node *node, const double centre[3])
             const double y = (double)node->axis[k][0][i] * centre[0] +
                              (double)node->axis[k][1][i] * centre[1] +
                              (double)node->axis[k][2][i] * centre[2];
-            const double d = fmax((double)node->hi[k][i] - y, y - (double)node->lo[k][i]);
+            const double d = grvi_max_f64((double)node->hi[k][i] - y, y - (double)node->lo[k][i]);
             d2 += d * d;
         }
-        most = fmax(most, d2);
+        most = grvi_max_f64(most, d2);
     }
     return sqrt(most);
 }
@@ -135,7 +135,7 @@ static moments of_children(const grvi_surface_node *node, const moments child[WI
         sum.centre[k] = sum.area > 0 ? sum.centre[k] / sum.area : child[0].centre[k];
     for (int i = 0; i < WIDTH; i++)
         if (node->child[i] != GRVI_SURFACE_EMPTY) add_moved(&child[i], &sum);
-    sum.radius = fmin(sum.radius, box_radius(node, sum.centre));
+    sum.radius = grvi_min_f64(sum.radius, box_radius(node, sum.centre));
     return sum;
 }
 

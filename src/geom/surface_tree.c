@@ -362,8 +362,9 @@ static void make_parts(void *argument, int thread, int64_t begin, int64_t end)
         for (int j = 0; j < 3; j++) {
             const double *const x = &b->vertices[3 * (int64_t)b->triangles[3 * i + j]];
             for (int k = 0; k < 3; k++) {
-                p->box.low[k] = fminf(p->box.low[k], round_down(x[k]));
-                p->box.low[k + 4] = fminf(p->box.low[k + 4], round_down(-x[k]));
+                const float low = round_down(x[k]), high = round_down(-x[k]);
+                p->box.low[k] = low < p->box.low[k] ? low : p->box.low[k];
+                p->box.low[k + 4] = high < p->box.low[k + 4] ? high : p->box.low[k + 4];
             }
         }
     }

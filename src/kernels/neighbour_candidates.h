@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define GRVI_CANDIDATE static inline __attribute__((always_inline, unused))
+#define GRVI_STEP static inline __attribute__((always_inline, unused))
 
 typedef uint64_t candidate_f32;
 
@@ -15,52 +15,52 @@ typedef struct candidate_f64 {
     int64_t index;
 } candidate_f64;
 
-GRVI_CANDIDATE int32_t bits_f32(float a)
+GRVI_STEP int32_t bits_f32(float a)
 {
     int32_t b;
     memcpy(&b, &a, sizeof b);
     return b;
 }
-GRVI_CANDIDATE int64_t bits_f64(double a)
+GRVI_STEP int64_t bits_f64(double a)
 {
     int64_t b;
     memcpy(&b, &a, sizeof b);
     return b;
 }
 
-GRVI_CANDIDATE candidate_f32 candidate_make_f32(float squared, int32_t index)
+GRVI_STEP candidate_f32 candidate_make_f32(float squared, int32_t index)
 {
     return (uint64_t)(uint32_t)bits_f32(squared) << 32 | (uint32_t)index;
 }
-GRVI_CANDIDATE int32_t candidate_index_f32(candidate_f32 a)
+GRVI_STEP int32_t candidate_index_f32(candidate_f32 a)
 {
     return (int32_t)(uint32_t)a;
 }
-GRVI_CANDIDATE float candidate_squared_f32(candidate_f32 a)
+GRVI_STEP float candidate_squared_f32(candidate_f32 a)
 {
     const uint32_t b = (uint32_t)(a >> 32);
     float squared;
     memcpy(&squared, &b, sizeof squared);
     return squared;
 }
-GRVI_CANDIDATE _Bool candidate_less_f32(candidate_f32 a, candidate_f32 b)
+GRVI_STEP _Bool candidate_less_f32(candidate_f32 a, candidate_f32 b)
 {
     return a < b;
 }
 
-GRVI_CANDIDATE candidate_f64 candidate_make_f64(double squared, int32_t index)
+GRVI_STEP candidate_f64 candidate_make_f64(double squared, int32_t index)
 {
     return (candidate_f64){squared, index};
 }
-GRVI_CANDIDATE int32_t candidate_index_f64(candidate_f64 a)
+GRVI_STEP int32_t candidate_index_f64(candidate_f64 a)
 {
     return (int32_t)a.index;
 }
-GRVI_CANDIDATE double candidate_squared_f64(candidate_f64 a)
+GRVI_STEP double candidate_squared_f64(candidate_f64 a)
 {
     return a.squared;
 }
-GRVI_CANDIDATE _Bool candidate_less_f64(candidate_f64 a, candidate_f64 b)
+GRVI_STEP _Bool candidate_less_f64(candidate_f64 a, candidate_f64 b)
 {
     return (a.squared < b.squared) | ((a.squared == b.squared) & (a.index < b.index));
 }

@@ -1,9 +1,9 @@
-/* Keeping a short sorted list; included once per type with REAL and NAME, before the steps that neighbour_loops.h needs. */
+/* Keeping a short sorted list; included once per type with REAL and NAME. */
 #include "kernels/neighbour_candidates.h"
 
 /* Inserts the marked points of a block into a sorted list: one pass a point, without branches, whose largest drops out at the end. */
-GRVI_CANDIDATE void NAME(insert_marked)(NAME(candidate) * list, int slots, unsigned mask,
-                                        const REAL *squared, const int32_t *indices)
+GRVI_STEP void NAME(insert_marked)(NAME(candidate) * list, int slots, unsigned mask,
+                                   const REAL *squared, const int32_t *indices)
 {
     for (; mask != 0; mask &= mask - 1) {
         const int lane = __builtin_ctz(mask);

@@ -27,10 +27,15 @@ enum {
 /* No point has this index: larger than all. */
 #define GRVI_NO_POINT INT32_MAX
 
+/* Points as arrays: coordinates [3] of one type, numbers. */
+typedef struct grvi_point_arrays {
+    void *x[3];
+    int32_t *indices;
+} grvi_point_arrays;
+
 typedef struct grvi_point_tree {
-    int n_levels;           /* of nodes, the root included; 0 without points */
-    const void *leaves;     /* [n_leaves][3][16] coordinates */
-    const int32_t *indices; /* [n_leaves][16] of the points */
+    int n_levels;             /* of nodes, the root included; 0 without points */
+    grvi_point_arrays points; /* leaf j: 16 j to 16 j + 15 */
     const void *boxes
         [GRVI_TREE_MAX_LEVELS]; /* [n_nodes][6][16] children's lower x, y, z, upper x, y, z; level 0: boxes of leaves */
 } grvi_point_tree;
@@ -39,7 +44,6 @@ typedef struct grvi_point_tree {
 int64_t grvi_nearest_scratch_bytes(int64_t k);
 
 typedef struct grvi_neighbour_kernels {
-    const char *name;
     /* The k >= 1 points first by (squared distance, index) among those with squared distance <= bound and index != excluded.
      * query [3]; scratch, 64-byte aligned; indices [k] and squared [k] written up to the count that is returned */
     int64_t (*nearest)(const grvi_point_tree *tree, const void *query, int64_t k, double bound,
@@ -53,16 +57,20 @@ typedef struct grvi_neighbour_kernels {
                    double bound, int64_t limit, int32_t *positions, void *squared);
     /* Sorts 0 <= n <= GRVI_SHORT_ROW neighbours by index, squared along; no two indices are equal. */
     void (*sort_short)(int64_t n, int32_t *indices, void *squared);
-    /* Smallest and largest of each column of n >= 1 rows of four numbers, none of the first three NaN; the fourth column's are undefined.
-     * rows [n][4]; lower, upper [4] written */
-    void (*enclose)(int64_t n, const void *rows, void *lower, void *upper);
+    /* Reorders points [begin, end) so that along the axis on which they extend most (of more than 1024: of at least 500 evenly spaced ones) none of the first
+     * n_first is larger than any of the others.
+     * end - begin and n_first: multiples of GRVI_TREE_WIDTH, 0 < n_first < end - begin; NaN, fewer than GRVI_TREE_WIDTH of them, are larger than all.
+     * scratch: the others are moved through elements [scratch_end - (end - begin - n_first) - GRVI_TREE_WIDTH, scratch_end) */
+    void (*split)(const grvi_point_arrays *points, int64_t begin, int64_t end, int64_t n_first,
+                  const grvi_point_arrays *scratch, int64_t scratch_end);
 } grvi_neighbour_kernels;
 
-/* Table for float or double points; NULL if the instruction set is not usable. Wider sets than AVX2 use its loops. */
+/* Table for float or double points; NULL if the instruction set is not usable. */
 const grvi_neighbour_kernels *grvi_neighbour_kernels_for(grvi_isa isa, bool is_double);
 
 /* NULL where the compiler lacks the instruction set. Use grvi_neighbour_kernels_for. */
 const grvi_neighbour_kernels *grvi_neighbour_kernels_ref(bool is_double);
 const grvi_neighbour_kernels *grvi_neighbour_kernels_avx2(bool is_double);
+const grvi_neighbour_kernels *grvi_neighbour_kernels_avx512(bool is_double);
 
 #endif

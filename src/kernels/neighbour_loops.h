@@ -1,14 +1,14 @@
 /* Loops of neighbour_kernels.h; included once per type, in each instruction set's file, with
  *   REAL, NAME(x)   the type and the suffix of its functions
  *   KEY, KEY_MAX    integer of the same size, and its largest number
- * after neighbour_insert.h, and with the vector steps block_distances, block_bounds, smallest_key and insert_few defined for that type
- * (neighbour_ref_steps.h says what they do).
+ * after the vectors of that type (neighbour_vectors.h, or neighbour_ref_vectors.h with one lane).
  *
  * A node's children carry keys: the bits of the lower bound of their distance, the last four replaced by the child's number. That rounds the
  * bound down, so it stays a lower bound; the smallest key is the nearest child, and a child is left out by comparing integers. Missing children
  * have the bits of NaN and are larger than infinity's. A visited child gets KEY_MAX. */
-#include "kernels/neighbour_candidates.h"
-#include "kernels/neighbour_kernels.h"
+#include "kernels/neighbour_insert.h"
+#include "kernels/neighbour_split_loops.h"
+#include "kernels/neighbour_steps.h"
 
 enum { NAME(LANE_MASK) = GRVI_TREE_WIDTH - 1 };
 
@@ -90,8 +90,7 @@ static void NAME(cut)(NAME(keeper) * keeper)
 }
 
 /* A whole leaf into an empty list: every point goes to the place that says how many are before it. */
-GRVI_CANDIDATE void NAME(fill_list)(NAME(candidate) * list, const REAL *squared,
-                                    const int32_t *indices)
+GRVI_STEP void NAME(fill_list)(NAME(candidate) * list, const REAL *squared, const int32_t *indices)
 {
     int32_t rank[GRVI_TREE_WIDTH] __attribute__((aligned(64))) = {0};
     for (int j = 0; j < GRVI_TREE_WIDTH; j++) {
@@ -105,15 +104,22 @@ GRVI_CANDIDATE void NAME(fill_list)(NAME(candidate) * list, const REAL *squared,
         list[rank[i]] = NAME(candidate_make)(squared[i], indices[i]);
 }
 
+GRVI_STEP unsigned NAME(leaf_distances)(const grvi_point_tree *tree, int64_t leaf, const REAL *q,
+                                        REAL bound, REAL *squared)
+{
+    const int64_t at = leaf * GRVI_TREE_WIDTH;
+    return NAME(block_distances)(q, (const REAL *)tree->points.x[0] + at,
+                                 (const REAL *)tree->points.x[1] + at,
+                                 (const REAL *)tree->points.x[2] + at, bound, squared);
+}
+
 /* Offers the points of a leaf. slots: GRVI_FEW, GRVI_SEVERAL, or 0 for many */
-GRVI_CANDIDATE void NAME(offer_leaf)(const grvi_point_tree *tree, int64_t leaf, const REAL *q,
-                                     int32_t excluded, int slots, NAME(keeper) * keeper)
+GRVI_STEP void NAME(offer_leaf)(const grvi_point_tree *tree, int64_t leaf, const REAL *q,
+                                int32_t excluded, int slots, NAME(keeper) * keeper)
 {
     REAL squared[GRVI_TREE_WIDTH] __attribute__((aligned(64)));
-    const REAL *const p = (const REAL *)tree->leaves + leaf * 3 * GRVI_TREE_WIDTH;
-    const int32_t *const indices = tree->indices + leaf * GRVI_TREE_WIDTH;
-    unsigned mask = NAME(block_distances)(q, p, p + GRVI_TREE_WIDTH, p + 2 * GRVI_TREE_WIDTH,
-                                          keeper->worst, squared);
+    const int32_t *const indices = tree->points.indices + leaf * GRVI_TREE_WIDTH;
+    unsigned mask = NAME(leaf_distances)(tree, leaf, q, keeper->worst, squared);
     for (int lane = 0; excluded >= 0 && lane < GRVI_TREE_WIDTH; lane++)
         mask &= ~((unsigned)(indices[lane] == excluded) << lane);
     if (mask == 0) return;
@@ -136,8 +142,8 @@ GRVI_CANDIDATE void NAME(offer_leaf)(const grvi_point_tree *tree, int64_t leaf, 
 }
 
 /* Depth first, the nearest child first. */
-GRVI_CANDIDATE void NAME(search)(const grvi_point_tree *tree, const REAL *q, int32_t excluded,
-                                 int slots, NAME(keeper) * keeper)
+GRVI_STEP void NAME(search)(const grvi_point_tree *tree, const REAL *q, int32_t excluded, int slots,
+                            NAME(keeper) * keeper)
 {
     KEY keys[GRVI_TREE_MAX_LEVELS][GRVI_TREE_WIDTH] __attribute__((aligned(64)));
     int64_t node[GRVI_TREE_MAX_LEVELS];
@@ -223,14 +229,12 @@ static int64_t NAME(within)(const grvi_point_tree *tree, const void *query, doub
                 q, (const REAL *)tree->boxes[level] + child * 6 * GRVI_TREE_WIDTH, largest, keys);
             continue;
         }
-        const REAL *const p = (const REAL *)tree->leaves + child * 3 * GRVI_TREE_WIDTH;
-        unsigned mask =
-            NAME(block_distances)(q, p, p + GRVI_TREE_WIDTH, p + 2 * GRVI_TREE_WIDTH, largest, d);
+        unsigned mask = NAME(leaf_distances)(tree, child, q, largest, d);
         const int64_t found = __builtin_popcount(mask);
         if (n + found > limit) mask = 0;
         for (int64_t i = n; mask != 0; mask &= mask - 1, i++) {
             const int lane = __builtin_ctz(mask);
-            indices[i] = tree->indices[child * GRVI_TREE_WIDTH + lane];
+            indices[i] = tree->points.indices[child * GRVI_TREE_WIDTH + lane];
             out[i] = d[lane];
         }
         n += found;
@@ -279,3 +283,6 @@ static void NAME(sort_short)(int64_t n, int32_t *indices, void *squared)
         out[rank[i]] = old[i];
     }
 }
+
+static const grvi_neighbour_kernels NAME(table) = {NAME(nearest), NAME(within), NAME(run),
+                                                   NAME(sort_short), NAME(split)};

@@ -90,9 +90,11 @@ typedef struct grvi_surface_kernels {
 /* Where points are farther from the centre, float boxes no longer separate triangles: the reference, in double, is used. */
 #define GRVI_SURFACE_REACH 256.0
 
-/* Tables; NULL where the compiler or machine lacks the instruction set. 16 lanes are not worth a variant before someone measures it: AVX-512 runs AVX2's. */
+/* Tables; NULL where the compiler or machine lacks the instruction set. AVX-512 takes the eight triangles of a block at once; floats have eight
+ * lanes everywhere, as nodes have eight children. */
 const grvi_surface_kernels *grvi_surface_kernels_for(grvi_isa isa);
 const grvi_surface_kernels *grvi_surface_kernels_ref(void);
 const grvi_surface_kernels *grvi_surface_kernels_avx2(void);
+const grvi_surface_kernels *grvi_surface_kernels_avx512(void);
 
 #endif

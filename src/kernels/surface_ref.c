@@ -16,7 +16,7 @@ static double clamp(double x, double limit)
     return fmin(fmax(x, 0), limit);
 }
 
-/* The squared distance that decides. The order of operations is part of the result; surface_avx2.c repeats it. */
+/* The squared distance that decides. The order of operations is part of the result; surface_loops.h repeats it. */
 static double distance2(const grvi_surface_block *b, int i, const double q[3])
 {
     const double px = q[0] - b->a[0][i], py = q[1] - b->a[1][i], pz = q[2] - b->a[2][i];

@@ -20,13 +20,14 @@ typedef struct cloud_case {
     int64_t n, n_queries;
     void *points, *queries;
     grv_neighbours *neighbours;
-    brute_neighbour *sorted; /* [n] */
+    brute_neighbour *all;    /* [n_queries][n] as brute force sorts them */
+    brute_neighbour *sorted; /* [n] of the query at hand, for tests to reorder */
 } cloud_case;
 
 static cloud_case case_create(int kind, int dimension, bool is_double, int64_t n, int64_t n_queries,
                               int n_threads)
 {
-    cloud_case c = {kind, dimension, is_double, n, n_queries, NULL, NULL, NULL, NULL};
+    cloud_case c = {kind, dimension, is_double, n, n_queries, NULL, NULL, NULL, NULL, NULL};
     c.points = cloud_make(kind, 10, n, dimension, is_double);
     c.queries = cloud_make(kind, 20, n_queries, dimension, is_double);
     /* every third query is a point */
@@ -35,6 +36,9 @@ static cloud_case case_create(int kind, int dimension, bool is_double, int64_t n
         memcpy((char *)c.queries + (size_t)q * bytes,
                (const char *)c.points + (size_t)(q * 7 % n) * bytes, bytes);
     c.sorted = malloc((size_t)(n + 1) * sizeof *c.sorted);
+    c.all = malloc((size_t)(n_queries * n + 1) * sizeof *c.all);
+    for (int64_t q = 0; q < n_queries; q++)
+        brute_sort(c.points, n, c.queries, q, dimension, is_double, c.all + q * n);
     assert_int_equal(grv_neighbours_create(c.points, n, dimension,
                                            is_double ? GRV_NEIGHBOURS_F64 : GRV_NEIGHBOURS_F32,
                                            n_threads, &c.neighbours),
@@ -50,6 +54,12 @@ static void case_destroy(cloud_case *c)
     free(c->points);
     free(c->queries);
     free(c->sorted);
+    free(c->all);
+}
+
+static void take_sorted(const cloud_case *c, int64_t q)
+{
+    memcpy(c->sorted, c->all + q * c->n, (size_t)c->n * sizeof *c->sorted);
 }
 
 static size_t real_size(const cloud_case *c)
@@ -73,7 +83,7 @@ static void check_nearest(const cloud_case *c, int64_t k, bool squared, const in
                                             indices.data, distances.data),
                      GRV_OK);
     for (int64_t q = 0; q < c->n_queries; q++) {
-        brute_sort(c->points, c->n, c->queries, q, c->dimension, c->is_double, c->sorted);
+        take_sorted(c, q);
         for (int64_t j = 0, from = 0; j < k; j++, from++) {
             if (excluded != NULL && from < c->n && c->sorted[from].index == excluded[q]) from++;
             const int32_t index = ((const int32_t *)indices.data)[q * k + j];
@@ -184,9 +194,7 @@ static double radius_of(const cloud_case *c, int which)
 {
     switch (which) {
     case 0: return 0;
-    case 1:
-        brute_sort(c->points, c->n, c->queries, 0, c->dimension, c->is_double, c->sorted);
-        return sqrt(c->sorted[c->n / 3].squared);
+    case 1: take_sorted(c, 0); return sqrt(c->sorted[c->n / 3].squared);
     case 2: return 1;
     default: return (double)INFINITY;
     }
@@ -243,7 +251,7 @@ static void check_within(const cloud_case *c, int n_threads)
         grv_neighbours_within(c->neighbours, c->queries, c->n_queries, &params, rows, N_RADII),
         GRV_OK);
     for (int64_t q = 0; q < c->n_queries; q++) {
-        brute_sort(c->points, c->n, c->queries, q, c->dimension, c->is_double, c->sorted);
+        take_sorted(c, q);
         for (int r = 0; r < N_RADII; r++)
             check_row(c, &rows[r], q, count_within(c, rows[r].radius));
     }
@@ -286,7 +294,7 @@ static void check_lists(const cloud_case *c, int n_threads)
                      GRV_OK);
     for (int64_t q = 0; q < m; q++) {
         for (int r = 0; r < N_RADII; r++) {
-            brute_sort(c->points, c->n, c->queries, q, c->dimension, c->is_double, c->sorted);
+            take_sorted(c, q);
             const int64_t n = count_within(c, radii[r]), first = lists[r].offsets[q];
             assert_int_equal(lists[r].offsets[q + 1] - first, n);
             qsort(c->sorted, (size_t)n, sizeof *c->sorted, compare_index);

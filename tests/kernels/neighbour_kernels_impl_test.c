@@ -235,30 +235,136 @@ static void test_short_rows(void **state)
     }
 }
 
-static void test_enclose(void **state)
+/* Arrays of n points, each in guard cells; elements that nobody may touch are recognised by their bits. */
+typedef struct guarded_arrays {
+    guarded x[3], indices;
+    grvi_point_arrays arrays;
+} guarded_arrays;
+
+static guarded_arrays guarded_arrays_create(int64_t n, bool is_double)
+{
+    guarded_arrays a;
+    for (int d = 0; d < 3; d++) {
+        a.x[d] = guarded_create(n * (is_double ? 8 : 4), 8);
+        memset(a.x[d].data, 0x5a, (size_t)(n * (is_double ? 8 : 4)));
+        a.arrays.x[d] = a.x[d].data;
+    }
+    a.indices = guarded_create(n * (int64_t)sizeof(int32_t), 8);
+    memset(a.indices.data, 0x5a, (size_t)n * sizeof(int32_t));
+    a.arrays.indices = a.indices.data;
+    return a;
+}
+
+static void guarded_arrays_destroy(guarded_arrays *a)
+{
+    for (int d = 0; d < 3; d++) guarded_destroy(&a->x[d]);
+    guarded_destroy(&a->indices);
+}
+
+/* Puts point i of the cloud at element `begin` + i; what is missing to whole leaves is NaN. */
+static void put_points(const guarded_arrays *a, const void *cloud, int64_t n, int64_t n_padded,
+                       int64_t begin, bool is_double)
+{
+    for (int64_t i = 0; i < n_padded; i++) {
+        a->arrays.indices[begin + i] = i < n ? (int32_t)i : GRVI_NO_POINT;
+        for (int d = 0; d < 3; d++) {
+            const double value = i < n ? real_at(cloud, 3 * i + d, is_double) : (double)NAN;
+            if (is_double)
+                ((double *)a->arrays.x[d])[begin + i] = value;
+            else
+                ((float *)a->arrays.x[d])[begin + i] = (float)value;
+        }
+    }
+}
+
+static void assert_untouched(const guarded_arrays *a, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) assert_int_equal(a->arrays.indices[i], 0x5a5a5a5a);
+}
+
+/* Every point is there once with its own coordinates. */
+static void check_same_points(const guarded_arrays *a, const void *cloud, int64_t n,
+                              int64_t n_padded, int64_t begin, bool is_double)
+{
+    bool *const seen = calloc((size_t)n + 1, sizeof *seen);
+    for (int64_t i = begin; i < begin + n_padded; i++) {
+        const int32_t index = a->arrays.indices[i];
+        if (index == GRVI_NO_POINT) continue;
+        assert_true(index >= 0 && index < n && !seen[index]);
+        seen[index] = true;
+        for (int d = 0; d < 3; d++)
+            assert_true(real_at(a->arrays.x[d], i, is_double) ==
+                        real_at(cloud, 3 * (int64_t)index + d, is_double));
+    }
+    for (int64_t i = 0; i < n; i++) assert_true(seen[i]);
+    free(seen);
+}
+
+/* An axis of the largest extent separates the parts. */
+static void check_order(const guarded_arrays *a, int64_t begin, int64_t end, int64_t n_first,
+                        bool is_double)
+{
+    double extent[3], widest = -1;
+    bool separates[3], is_right = false;
+    for (int d = 0; d < 3; d++) {
+        double low = (double)INFINITY, high = -low, last = -low, first = low;
+        for (int64_t i = begin; i < end; i++) {
+            const double x = real_at(a->arrays.x[d], i, is_double);
+            assert_true(i >= begin + n_first || !isnan(x));
+            if (isnan(x)) continue;
+            low = fmin(low, x);
+            high = fmax(high, x);
+            if (i < begin + n_first)
+                last = fmax(last, x);
+            else
+                first = fmin(first, x);
+        }
+        extent[d] = high / 2 - low / 2;
+        if (!is_double) extent[d] = (double)((float)high / 2 - (float)low / 2);
+        widest = fmax(widest, extent[d]);
+        separates[d] = last <= first;
+    }
+    for (int d = 0; d < 3; d++) is_right = is_right || (separates[d] && extent[d] >= widest);
+    assert_true(is_right);
+}
+
+/* Leaves 2 .. 2 + n_leaves of some, the last with a few points missing, are halved; nothing else is touched. */
+static void check_split(grvi_isa isa, int kind, bool is_double, int64_t n, int64_t n_first)
+{
+    enum { W = GRVI_TREE_WIDTH };
+    const int64_t n_padded = (n + W - 1) / W * W, n_other = n_padded - n_first;
+    const int64_t begin = 2 * W, end = begin + n_padded, scratch_end = n_other + 3 * W;
+    void *const cloud = cloud_make(kind, 6, n, 3, is_double);
+    guarded_arrays points = guarded_arrays_create(end + W, is_double),
+                   scratch = guarded_arrays_create(scratch_end + W, is_double);
+    put_points(&points, cloud, n, n_padded, begin, is_double);
+    grvi_neighbour_kernels_for(isa, is_double)
+        ->split(&points.arrays, begin, end, n_first, &scratch.arrays, scratch_end);
+    check_same_points(&points, cloud, n, n_padded, begin, is_double);
+    check_order(&points, begin, end, n_first, is_double);
+    assert_untouched(&points, 0, begin);
+    assert_untouched(&points, end, end + W);
+    assert_untouched(&scratch, 0, scratch_end - n_other - W);
+    assert_untouched(&scratch, scratch_end, scratch_end + W);
+    guarded_arrays_destroy(&points);
+    guarded_arrays_destroy(&scratch);
+    free(cloud);
+}
+
+static void test_splits(void **state)
 {
     (void)state;
     for (int isa = 0; isa < GRVI_ISA_COUNT; isa++) {
-        for (int which = 0; which < 2; which++) {
-            const grvi_neighbour_kernels *const kernels =
-                grvi_neighbour_kernels_for((grvi_isa)isa, which == 1);
-            if (kernels == NULL) continue;
-            for (int64_t n = 1; n <= 40; n++) {
-                double lower[4], upper[4];
-                void *const rows = cloud_make(CLOUD_UNIFORM, 9, 2 * n, 2, which == 1); /* [n][4] */
-                const int32_t index = INT32_MAX - 1; /* NaN as a float */
-                memcpy((char *)rows + (4 * n - 1) * (which == 1 ? 8 : 4), &index, sizeof index);
-                kernels->enclose(n, rows, lower, upper);
-                for (int d = 0; d < 3; d++) {
-                    double low = real_at(rows, d, which == 1), high = low;
-                    for (int64_t i = 1; i < n; i++) {
-                        low = fmin(low, real_at(rows, 4 * i + d, which == 1));
-                        high = fmax(high, real_at(rows, 4 * i + d, which == 1));
-                    }
-                    assert_true(real_at(lower, d, which == 1) == low &&
-                                real_at(upper, d, which == 1) == high);
+        if (grvi_neighbour_kernels_for((grvi_isa)isa, false) == NULL) continue;
+        for (int kind = 0; kind < CLOUD_COUNT; kind++) {
+            for (int64_t n = 17; n <= 1000; n += n < 100 ? 5 : 181) {
+                for (int which = 0; which < 2; which++) {
+                    check_split((grvi_isa)isa, kind, which == 1, n, GRVI_TREE_WIDTH);
+                    check_split((grvi_isa)isa, kind, which == 1, n,
+                                (n + 15) / 32 * GRVI_TREE_WIDTH);
+                    check_split((grvi_isa)isa, kind, which == 1, n,
+                                (n - 1) / GRVI_TREE_WIDTH * GRVI_TREE_WIDTH);
                 }
-                free(rows);
             }
         }
     }
@@ -268,6 +374,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_trees), cmocka_unit_test(test_runs),
                                        cmocka_unit_test(test_short_rows),
-                                       cmocka_unit_test(test_enclose)};
+                                       cmocka_unit_test(test_splits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
