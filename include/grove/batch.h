@@ -89,7 +89,8 @@ GRV_API grv_batch_params grv_batch_params_default(void);
  * have finished since the last driver left.
  * @param params  NULL for the defaults
  * @param batch  on success; close with grv_batch_close
- * @errors GRV_E_EXISTS if another driver has it open, GRV_E_FORMAT if the folder holds something else, GRV_E_IO */
+ * @errors GRV_E_EXISTS if another driver has it open, GRV_E_FORMAT if the folder holds something else or the journal is damaged, GRV_E_UNSUPPORTED a job of
+ * another version, GRV_E_IO */
 GRV_API grv_status grv_batch_open(const char *folder, const grv_batch_params *params, grv_batch **batch) GRV_MUST_CHECK;
 
 /** Opens a job to look at it only (status, results, logs), also beside its driver. Calls that change it fail with GRV_E_ARG.
@@ -202,7 +203,7 @@ typedef struct grv_batch_column {
     bool varies;                   /**< one value per task */
 } grv_batch_column;
 
-/** One call per element. @param columns  [n_args] @param first  number of the first task; the others follow */
+/** One call per element; all of them are in the job, or none after an error or if the driver is killed meanwhile. @param columns  [n_args] @param first  number of the first task; the others follow */
 GRV_API grv_status grv_batch_map(grv_batch *batch, grv_batch_function function, int64_t n_tasks, const grv_batch_column *columns,
                                  int n_args, int64_t *first) GRV_MUST_CHECK;
 

@@ -11,7 +11,7 @@
 enum grvi_record_kind {
     GRVI_R_JOB = 1,  /* J: i64 version */
     GRVI_R_FUNCTION, /* J, I: i64 number, i64 kind, name, flags, i64 n_files {name, hash, i64 bytes}, i64 n_argv {text}, i64 n_outputs {text} */
-    GRVI_R_SUBMIT,   /* J: f64 time, i64 function, i64 first, i64 n, i64 n_args, n_args x i64 varies, values of the fixed ones, then per task of the others */
+    GRVI_R_SUBMIT,   /* J: i64 following (tasks of the same call in the next records), f64 time, i64 function, i64 first, i64 n, i64 n_args, n_args x i64 varies, values of the fixed ones, then per task of the others */
     GRVI_R_WORKER,   /* J: i64 worker, f64 time, handle of the executor */
     GRVI_R_OUTCOME,  /* J, O: i64 task, i64 attempt, i64 worker, i64 outcome, f64 start, f64 end, i64 log begin, i64 log end,
                       i64 is final, reason, i64 n, n values */
@@ -206,7 +206,7 @@ struct grv_batch {
     int n_shared;
 };
 
-enum { GRVI_FORMAT_VERSION = 2, GRVI_SUBMIT_MOST = 4096 /* tasks of one record: they may take no bytes in it */ };
+enum { GRVI_FORMAT_VERSION = 3, GRVI_SUBMIT_MOST = 4096 /* tasks of one record: they may take no bytes in it */ };
 
 /* ---- table.c: the index of tasks ---- */
 
@@ -236,6 +236,8 @@ grv_status grvi_job_check_task(const grv_batch *batch, int64_t task) GRV_MUST_CH
 
 /* Appends the record that begins at `begin` of batch->pending to the journal and applies it; durable is made by grvi_job_commit. */
 grv_status grvi_job_append(grv_batch *batch, int64_t begin) GRV_MUST_CHECK;
+/* The same for all records from `begin` on, which have been ended. */
+grv_status grvi_job_append_all(grv_batch *batch, int64_t begin) GRV_MUST_CHECK;
 /* fsync, if anything is not covered yet and it is time (or now). */
 grv_status grvi_job_commit(grv_batch *batch, bool now) GRV_MUST_CHECK;
 /* Tells a worker at once: the inbox is read in order, so this has a file of its own, `cancel`. */

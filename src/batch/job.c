@@ -1,5 +1,6 @@
 /* A job: its folder, its journal, who drives it. submit.c puts into it, results.c reads out of it, drive.c makes progress. */
 #define _DEFAULT_SOURCE /* flock */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,6 +44,8 @@ grv_status grvi_job_path(const grv_batch *b, const char *format, int number, cha
 
 /* ---- the journal ---- */
 
+enum { PENDING_KEPT = 4 << 20 /* bytes of the buffer: a large map makes it larger for once */ };
+
 static grv_status flush(grv_batch *b)
 {
     if (b->pending.n == 0) return GRV_OK;
@@ -54,19 +57,34 @@ static grv_status flush(grv_batch *b)
     }
     b->journal_size += b->pending.n;
     b->pending.n = 0;
+    if (b->pending.capacity > PENDING_KEPT) grvi_text_fini(&b->pending);
     if (b->uncommitted_since <= 0) b->uncommitted_since = grv_clock_seconds();
     return GRV_OK;
 }
 
+grv_status grvi_job_append_all(grv_batch *b, int64_t begin)
+{
+    GRV_TRY(grvi_text_status(&b->pending));
+    for (int64_t at = begin; at < b->pending.n;) {
+        const uint8_t *const record = (const uint8_t *)b->pending.data + at;
+        uint32_t n = 0;
+        memcpy(&n, record, sizeof n);
+        grvi_fields fields = {record + GRVI_RECORD_HEAD, record + GRVI_RECORD_HEAD + n, false};
+        const int64_t kind = grvi_get_i64(&fields);
+        const grv_status status = grvi_table_apply(b, kind, &fields, b->journal_size + at);
+        if (status != GRV_OK) { /* the index holds a part of it: it is no image of the journal any more */
+            b->is_driver = false;
+            return status;
+        }
+        at += GRVI_RECORD_HEAD + n;
+    }
+    return b->pending.n > GRVI_SUBMIT_BYTES ? flush(b) : GRV_OK;
+}
+
 grv_status grvi_job_append(grv_batch *b, int64_t begin)
 {
-    int64_t kind = 0;
     grvi_record_end(&b->pending, begin);
-    GRV_TRY(grvi_text_status(&b->pending));
-    grvi_fields fields = {(const uint8_t *)b->pending.data + begin + GRVI_RECORD_HEAD, (const uint8_t *)b->pending.data + b->pending.n, false};
-    kind = grvi_get_i64(&fields);
-    GRV_TRY(grvi_table_apply(b, kind, &fields, b->journal_size + begin));
-    return b->pending.n > GRVI_SUBMIT_BYTES ? flush(b) : GRV_OK;
+    return grvi_job_append_all(b, begin);
 }
 
 grv_status grvi_job_commit(grv_batch *b, bool now)
@@ -78,8 +96,49 @@ grv_status grvi_job_commit(grv_batch *b, bool now)
     return GRV_OK;
 }
 
+/* The record that every journal begins with. */
+static void put_first(grvi_text *out)
+{
+    const int64_t begin = grvi_record_begin(out, GRVI_R_JOB);
+    grvi_put_i64(out, GRVI_FORMAT_VERSION);
+    grvi_record_end(out, begin);
+}
+
+/* A journal without one whole record: empty, or cut off in its first one, or the file of somebody else, which is not touched. */
+static grv_status check_first(const grv_batch *b, int64_t size)
+{
+    char found[64];
+    grvi_text first = {0};
+    put_first(&first);
+    const bool fits = grvi_text_status(&first) == GRV_OK && size < first.n && pread(b->journal, found, (size_t)size, 0) == size;
+    const bool is_part = size == 0 || (fits && memcmp(found, first.data, (size_t)size) == 0);
+    grvi_text_fini(&first);
+    GRV_CHECK(is_part, GRV_E_FORMAT, "%s/journal is not the journal of a batch job", b->folder);
+    return GRV_OK;
+}
+
+/* The records of one call from one offset up to another, which were passed over until all of them were known to be there. */
+static grv_status apply_held(grv_batch *b, int64_t from, int64_t to)
+{
+    grvi_record_reader reader;
+    grvi_fields fields;
+    int64_t kind = 0, offset = 0;
+    grv_status status = GRV_OK;
+    const int fd = dup(b->journal);
+    GRV_CHECK(fd >= 0, GRV_E_IO, "dup: %s", strerror(errno));
+    grvi_record_reader_init(&reader, fd, from);
+    while (reader.offset < to && status == GRV_OK) {
+        status = grvi_record_next(&reader, &kind, &fields, &offset);
+        if (status == GRV_OK) status = grvi_table_apply(b, kind, &fields, offset);
+    }
+    grvi_record_reader_fini(&reader);
+    return status;
+}
+
 static grv_status replay(grv_batch *b)
 {
+    bool is_damaged = false;
+    int64_t held = -1; /* where the records of a call begin whose last one has not come yet */
     grv_status status = GRV_OK;
     grvi_record_reader reader;
     grvi_fields fields;
@@ -92,18 +151,28 @@ static grv_status replay(grv_batch *b)
         status = grvi_record_next(&reader, &kind, &fields, &offset);
         if (status != GRV_OK) break;
         GRV_CHECK_GOTO(offset > 0 || kind == GRVI_R_JOB, GRV_E_FORMAT, "%s/journal is not the journal of a batch job", b->folder);
+        grvi_fields ahead = fields;
+        const bool is_more = kind == GRVI_R_SUBMIT && grvi_get_i64(&ahead) > 0;
+        GRV_CHECK_GOTO(held < 0 || kind == GRVI_R_SUBMIT, GRV_E_FORMAT, "%s/journal: more tasks expected at byte %lld", b->folder, (long long)offset);
+        if (is_more && held < 0) held = offset;
+        if (is_more) continue;
+        if (held >= 0) GRV_TRY_GOTO(apply_held(b, held, offset));
+        held = -1;
         GRV_TRY_GOTO(grvi_table_apply(b, kind, &fields, offset));
     }
     if (status != GRV_AGAIN) goto done;
-    b->journal_size = reader.offset;
+    b->journal_size = held >= 0 ? held : reader.offset;
     GRV_CHECK_GOTO(fstat(b->journal, &info) == 0, GRV_E_IO, "stat %s/journal: %s", b->folder, strerror(errno));
     status = GRV_OK;
-    GRV_CHECK_GOTO(reader.offset > 0 || info.st_size == 0 || b->is_driver, GRV_E_FORMAT, "%s/journal is not the journal of a batch job", b->folder);
-    if (info.st_size == reader.offset || !b->is_driver) goto done;
-    /* a driver that was killed while it wrote leaves a part of a record at the end, and nothing behind it */
-    grv_log_message(b->params.log, GRV_LOG_WARN, "%s/journal: %lld bytes at its end are no whole record and are dropped", b->folder,
-                    (long long)(info.st_size - reader.offset));
-    GRV_CHECK_GOTO(ftruncate(b->journal, reader.offset) == 0, GRV_E_IO, "truncate %s/journal: %s", b->folder, strerror(errno));
+    if (reader.offset == 0) GRV_TRY_GOTO(check_first(b, info.st_size));
+    if (info.st_size == b->journal_size || !b->is_driver) goto done;
+    GRV_TRY_GOTO(grvi_record_is_behind(b->journal, "the job's journal", reader.offset, &is_damaged));
+    GRV_CHECK_GOTO(!is_damaged, GRV_E_FORMAT, "%s/journal: damaged at byte %lld, with whole records behind it; to go on without those: truncate -s %lld '%s/journal'",
+                   b->folder, (long long)reader.offset, (long long)reader.offset, b->folder);
+    /* a driver that was killed while it wrote leaves a part of a record, or of the tasks of one call, at the end, and nothing behind it */
+    grv_log_message(b->params.log, GRV_LOG_WARN, "%s/journal: %lld bytes at its end are of a write that was cut off, and are dropped", b->folder,
+                    (long long)(info.st_size - b->journal_size));
+    GRV_CHECK_GOTO(ftruncate(b->journal, b->journal_size) == 0, GRV_E_IO, "truncate %s/journal: %s", b->folder, strerror(errno));
 done:
     grvi_record_reader_fini(&reader);
     return status;
@@ -112,9 +181,8 @@ done:
 static grv_status begin_journal(grv_batch *b)
 {
     if (b->journal_size > 0) return GRV_OK;
-    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_JOB);
-    grvi_put_i64(&b->pending, GRVI_FORMAT_VERSION);
-    GRV_TRY(grvi_job_append(b, begin));
+    put_first(&b->pending);
+    GRV_TRY(grvi_job_append_all(b, 0));
     return grvi_job_commit(b, true);
 }
 
@@ -131,18 +199,33 @@ static grv_status copy_params(grv_batch *b, const grv_batch_params *params)
     return GRV_OK;
 }
 
+/* A folder that holds no job yet must be empty, or `clean` would delete what somebody else has in it; and is private from now on. */
+static grv_status take_folder(const char *folder)
+{
+    grv_status status = GRV_OK;
+    DIR *const directory = opendir(folder);
+    GRV_CHECK(directory != NULL, GRV_E_IO, "%s: %s", folder, strerror(errno));
+    for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+        const char *const name = entry->d_name;
+        const bool is_ours = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0;
+        GRV_CHECK_GOTO(is_ours, GRV_E_FORMAT, "%s: a job or an empty folder expected, '%s' found in it", folder, name);
+    }
+    GRV_CHECK_GOTO(chmod(folder, 0700) == 0, GRV_E_IO, "chmod %s: %s", folder, strerror(errno));
+done:
+    (void)closedir(directory);
+    return status;
+}
+
 static grv_status open_files(grv_batch *b)
 {
     char *path = NULL;
     grv_status status = GRV_OK;
     if (b->is_driver) {
         GRV_CHECK(mkdir(b->folder, 0700) == 0 || errno == EEXIST || errno == ENOENT, GRV_E_IO, "make %s: %s", b->folder, strerror(errno));
-        if (!grvi_fs_exists(b->folder)) {
-            GRV_TRY(grvi_fs_make_directory(b->folder));
-            GRV_CHECK(chmod(b->folder, 0700) == 0, GRV_E_IO, "chmod %s: %s", b->folder, strerror(errno));
-        }
+        if (!grvi_fs_exists(b->folder)) GRV_TRY(grvi_fs_make_directory(b->folder));
     }
     GRV_TRY_GOTO(grvi_fs_join(b->folder, "journal", &path));
+    if (b->is_driver && !grvi_fs_exists(path)) GRV_TRY_GOTO(take_folder(b->folder));
     GRV_CHECK_GOTO(b->is_driver || grvi_fs_exists(path), GRV_E_NOT_FOUND, "no batch job in %s", b->folder);
     if (b->is_driver) {
         char *lock = NULL;

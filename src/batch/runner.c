@@ -46,6 +46,7 @@ typedef struct loaded_function {
     bool is_known;
     grvi_function function;
     void (*call)(struct grv_task *);
+    char *fault; /* what is wrong with its code, told once: no task of this process tries it again */
 } loaded_function;
 
 typedef struct task_runner {
@@ -276,6 +277,15 @@ static const grv_task_calls calls = {2,          n_arguments, get_i64,       get
 
 /* ---- one task ---- */
 
+static grv_status load(task_runner *runner, loaded_function *f)
+{
+    if (f->call != NULL) return GRV_OK;
+    if (f->fault != NULL) return grvi_fail_from(GRV_E_ARG, f->fault);
+    const grv_status status = grvi_task_code_load(runner->worker, &f->function, &f->call);
+    if (status == GRV_E_ARG) GRV_TRY(grvi_strdup(grv_error_message(), &f->fault));
+    return status;
+}
+
 static grv_status run_function(task_runner *runner, loaded_function *f)
 {
     running *const r = &runner->now;
@@ -283,7 +293,7 @@ static grv_status run_function(task_runner *runner, loaded_function *f)
               "tasks of several ranks: a program expected, a C function found");
     if (f->function.kind == GRVI_FUNCTION_PROGRAM)
         return grvi_task_program_run(runner->worker, &f->function, r->task, r->attempt, r->args, r->n_args, &r->values, &r->n_values);
-    if (f->call == NULL) GRV_TRY(grvi_task_code_load(runner->worker, &f->function, &f->call));
+    GRV_TRY(load(runner, f));
     f->call(&r->base);
     return GRV_OK;
 }

@@ -78,7 +78,10 @@ grv_status grvi_function_read(grvi_kv *blobs, const char *name, const char *flag
     GRV_TRY(grvi_strdup(name, &f->name));
     GRV_TRY(grvi_strdup(flags, &f->flags));
     GRV_TRY(GRVI_CALLOC(&f->files, n));
-    for (int i = 0; i < n; i++) GRV_TRY(add_file(blobs, f, paths[i]));
+    for (int i = 0; i < n; i++) {
+        GRV_CHECK(grvi_fs_base_name(paths[i])[0] != '-', GRV_E_ARG, "file '%s': a compiler takes this name for an option", paths[i]);
+        GRV_TRY(add_file(blobs, f, paths[i]));
+    }
     return GRV_OK;
 }
 
@@ -162,30 +165,30 @@ static grv_status put_packed(grv_batch *b, const grv_batch_value *value)
     return status;
 }
 
-/* One record of tasks from `from` on, as many as it holds; *n of them. After a failure the record is taken back. */
-static grv_status put_submission(grv_batch *b, grv_batch_function function, int64_t from, int64_t most, const grv_batch_column *columns, int n_args,
+/* One record of the tasks from `from` on, of n_tasks, as many as it holds; *n of them. */
+static grv_status put_submission(grv_batch *b, grv_batch_function function, int64_t from, int64_t n_tasks, const grv_batch_column *columns, int n_args,
                                  int64_t *n)
 {
-    grv_status status = GRV_OK;
-    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_SUBMIT);
+    const int64_t begin = grvi_record_begin(&b->pending, GRVI_R_SUBMIT), following_at = b->pending.n;
+    grvi_put_i64(&b->pending, 0);
     grvi_put_f64(&b->pending, grvi_unix_time());
     grvi_put_i64(&b->pending, function);
-    grvi_put_i64(&b->pending, b->n_tasks);
+    grvi_put_i64(&b->pending, b->n_tasks + from);
     const int64_t count_at = b->pending.n;
     grvi_put_i64(&b->pending, 0);
     grvi_put_i64(&b->pending, n_args);
     for (int a = 0; a < n_args; a++) grvi_put_i64(&b->pending, columns[a].varies);
     for (int a = 0; a < n_args; a++)
-        if (!columns[a].varies) GRV_TRY_GOTO(put_packed(b, &columns[a].values[0]));
-    for (*n = 0; *n < grvi_min_i64(most, GRVI_SUBMIT_MOST) && b->pending.n - begin < GRVI_SUBMIT_BYTES; (*n)++)
+        if (!columns[a].varies) GRV_TRY(put_packed(b, &columns[a].values[0]));
+    for (*n = 0; *n < grvi_min_i64(n_tasks - from, GRVI_SUBMIT_MOST) && b->pending.n - begin < GRVI_SUBMIT_BYTES; (*n)++)
         for (int a = 0; a < n_args; a++)
-            if (columns[a].varies) GRV_TRY_GOTO(put_packed(b, &columns[a].values[from + *n]));
-    GRV_TRY_GOTO(grvi_text_status(&b->pending));
+            if (columns[a].varies) GRV_TRY(put_packed(b, &columns[a].values[from + *n]));
+    GRV_TRY(grvi_text_status(&b->pending));
+    const int64_t following = n_tasks - from - *n;
+    memcpy(b->pending.data + following_at, &following, sizeof following);
     memcpy(b->pending.data + count_at, n, sizeof *n);
-    return grvi_job_append(b, begin);
-done:
-    b->pending.n = begin;
-    return status;
+    grvi_record_end(&b->pending, begin);
+    return grvi_text_status(&b->pending);
 }
 
 grv_status grv_batch_map(grv_batch *b, grv_batch_function function, int64_t n_tasks, const grv_batch_column *columns, int n_args, int64_t *first)
@@ -194,9 +197,16 @@ grv_status grv_batch_map(grv_batch *b, grv_batch_function function, int64_t n_ta
     GRV_CHECK(function >= 0 && function < b->n_functions, GRV_E_ARG, "function %d of %d", function, b->n_functions);
     GRV_CHECK(n_args >= 0 && n_args <= GRV_BATCH_MAX_VALUES, GRV_E_ARG, "0 to %d arguments expected, %d found", GRV_BATCH_MAX_VALUES, n_args);
     GRV_CHECK(n_tasks >= 0, GRV_E_ARG, "%lld tasks", (long long)n_tasks);
+    const int64_t begin = b->pending.n;
+    grv_status status = GRV_OK;
     *first = b->n_tasks;
-    for (int64_t done = 0, n = 0; done < n_tasks; done += n)
-        GRV_TRY(put_submission(b, function, done, n_tasks - done, columns, n_args, &n));
+    for (int64_t done = 0, n = 0; done < n_tasks && status == GRV_OK; done += n)
+        status = put_submission(b, function, done, n_tasks, columns, n_args, &n);
+    if (status != GRV_OK) { /* all or none */
+        b->pending.n = begin;
+        return status;
+    }
+    GRV_TRY(grvi_job_append_all(b, begin));
     return grvi_job_commit(b, false);
 }
 

@@ -122,6 +122,7 @@ typedef struct submission_head {
 
 static grv_status read_submission(grvi_fields *in, submission_head *head)
 {
+    (void)grvi_get_i64(in); /* how many tasks follow: for the reader of the journal */
     *head = (submission_head){.s = {.time = grvi_get_f64(in)}};
     const int64_t function = grvi_get_i64(in);
     head->s.first = grvi_get_i64(in);
@@ -196,7 +197,7 @@ grv_status grvi_table_arguments(grv_batch *b, int64_t task, grvi_wire_value *arg
     }
     const uint8_t *const record = (const uint8_t *)b->record.data, *const end = record + b->record.n;
     GRV_CHECK(t->args <= b->record.n, GRV_E_FORMAT, "journal: the record of task %lld is too short", (long long)task);
-    fixed = (grvi_fields){record + GRVI_RECORD_HEAD + 8 + 8 * 5, end, false};
+    fixed = (grvi_fields){record + GRVI_RECORD_HEAD + 8 + 8 * 6, end, false};
     own = (grvi_fields){record + t->args, end, false};
     for (int a = 0; a < s->n_args; a++) head.varies[a] = grvi_get_i64(&fixed) != 0;
     for (int a = 0; a < s->n_args; a++) grvi_get_value(head.varies[a] ? &own : &fixed, &args[a]);
@@ -336,12 +337,19 @@ static void count_told(grv_batch *b, grvi_fields in)
         b->workers[worker].outcomes_to_skip++;
 }
 
+static grv_status check_version(const grv_batch *b, int64_t found)
+{
+    GRV_CHECK(found == GRVI_FORMAT_VERSION, GRV_E_UNSUPPORTED,
+              "%s: a job of format %d expected, %lld found: another version of grove made it, which goes on with it; or delete the folder", b->folder,
+              GRVI_FORMAT_VERSION, (long long)found);
+    return GRV_OK;
+}
+
 grv_status grvi_table_apply(grv_batch *b, int64_t kind, grvi_fields *in, int64_t offset)
 {
     switch (kind) {
     case GRVI_R_JOB:
-        GRV_CHECK(grvi_get_i64(in) == GRVI_FORMAT_VERSION && !in->failed, GRV_E_UNSUPPORTED, "the job was made by another version of grove");
-        return GRV_OK;
+        return check_version(b, grvi_get_i64(in));
     case GRVI_R_FUNCTION: return apply_function(b, in);
     case GRVI_R_SUBMIT: return apply_submit(b, in, offset);
     case GRVI_R_WORKER: return apply_worker(b, in);

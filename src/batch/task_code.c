@@ -34,14 +34,19 @@ static void append_processor(grvi_text *out)
     }
 }
 
-/* Folder for compiled code: the user's cache, else the job's. */
-static grv_status cache_folder(const grvi_worker *w, const char *key, grvi_text *out)
+/* Folder for compiled code, which is made: the user's cache; else, or where that cannot be written (as homes on compute nodes), the job's. */
+static grv_status make_cache(const grvi_worker *w, grvi_text *out)
 {
     const char *const cache = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
-    if (cache != NULL && cache[0] == '/') grvi_text_printf(out, "%s/grove/tasks/%s", cache, key);
-    else if (home != NULL && home[0] == '/') grvi_text_printf(out, "%s/.cache/grove/tasks/%s", home, key);
-    else grvi_text_printf(out, "%s/cache/%s", w->folder, key);
-    return grvi_text_status(out);
+    if (cache != NULL && cache[0] == '/') grvi_text_printf(out, "%s/grove/tasks", cache);
+    else if (home != NULL && home[0] == '/') grvi_text_printf(out, "%s/.cache/grove/tasks", home);
+    GRV_TRY(grvi_text_status(out));
+    if (out->n > 0 && grvi_fs_make_directory(out->data) == GRV_OK && access(out->data, W_OK) == 0) return GRV_OK;
+    grv_error_clear();
+    out->n = 0;
+    grvi_text_printf(out, "%s/cache", w->folder);
+    GRV_TRY(grvi_text_status(out));
+    return grvi_fs_make_directory(out->data);
 }
 
 static grv_status write_in(const char *folder, const char *name, const void *data, int64_t n)
@@ -99,7 +104,8 @@ static grv_status compile_in(grvi_worker *w, const grvi_function *f, const char 
         text[got > 0 ? got : 0] = '\0';
         for (char *p = text; *p != '\0'; p++)
             if (*p == '\n') *p = ' ';
-        GRV_FAIL_GOTO(GRV_E_ARG, "%s could not compile '%s' (%s %d): %s", cc, f->name, WIFSIGNALED(code) ? "signal" : "exit code",
+        /* a compiler that crashes may do better next time */
+        GRV_FAIL_GOTO(WIFSIGNALED(code) ? GRV_E_IO : GRV_E_ARG, "%s could not compile '%s' (%s %d): %s", cc, f->name, WIFSIGNALED(code) ? "signal" : "exit code",
                       WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code), text);
     }
 done:
@@ -145,15 +151,11 @@ grv_status grvi_task_code_load(grvi_worker *w, const grvi_function *f, void (**c
     make_key(f, &key);
     GRV_TRY_GOTO(grvi_text_status(&key));
     grvi_hash(key.data, key.n, hash);
-    GRV_TRY_GOTO(cache_folder(w, hash, &folder));
+    GRV_TRY_GOTO(make_cache(w, &folder));
+    grvi_text_printf(&folder, "/%s", hash);
+    GRV_TRY_GOTO(grvi_text_status(&folder));
     GRV_TRY_GOTO(grvi_fs_join(folder.data, f->kind == GRVI_FUNCTION_SOURCE ? "task.so" : f->files[0].name, &object));
-    if (!grvi_fs_exists(object)) {
-        char *const slash = strrchr(folder.data, '/');
-        *slash = '\0';
-        GRV_TRY_GOTO(grvi_fs_make_directory(folder.data));
-        *slash = '/';
-        GRV_TRY_GOTO(build(w, f, folder.data));
-    }
+    if (!grvi_fs_exists(object)) GRV_TRY_GOTO(build(w, f, folder.data));
     void *const handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     GRV_CHECK_GOTO(handle != NULL, GRV_E_ARG, "load '%s': %s", f->name, dlerror());
     void *const symbol = dlsym(handle, f->name);

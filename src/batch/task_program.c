@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static grv_status substitute(const char *template, int n_args, char *const *text
         }
         const long i = p[0] == '{' && p[1] >= '0' && p[1] <= '9' ? strtol(p + 1, &end, 10) : -1;
         if (end != NULL && *end == '}') {
-            GRV_CHECK_GOTO(i < n_args, GRV_E_ARG, "'%s' asks for argument %ld, the call has %d", template, i, n_args);
+            GRV_CHECK_GOTO(i < n_args, GRV_E_ARG, "'%s' asks for argument %ld, the call has %d, {0} first", template, i, n_args);
             grvi_text_append(&text, texts[i]);
             p = end + 1;
         } else {
@@ -87,7 +88,10 @@ static grv_status argument_text(grvi_worker *w, const grvi_wire_value *v, int nu
     grv_status status = GRV_OK;
     switch (v->kind) {
     case GRV_BATCH_I64: grvi_text_printf(&text, "%lld", (long long)v->i64); break;
-    case GRV_BATCH_F64: grvi_text_append_double(&text, v->f64); break;
+    case GRV_BATCH_F64:
+        if (isfinite(v->f64)) grvi_text_append_double(&text, v->f64);
+        else grvi_text_printf(&text, "%g", v->f64);
+        break;
     case GRV_BATCH_STRING:
         GRV_TRY_GOTO(grvi_argument_content(w, v, &data));
         grvi_text_append(&text, data);

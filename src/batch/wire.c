@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
@@ -183,6 +184,30 @@ grv_status grvi_record_next(grvi_record_reader *r, int64_t *kind, grvi_fields *f
         r->buffer.n = r->offset - r->start; /* a part of a record is read anew: its writer may have been killed, and another cuts it off */
         return GRV_AGAIN;
     }
+}
+
+grv_status grvi_record_is_behind(int fd, const char *what, int64_t offset, bool *is_behind)
+{
+    struct stat info;
+    char *bytes = NULL;
+    int64_t n = 0, size = 0;
+    bool is_damaged = false;
+    grv_status status = GRV_OK;
+    *is_behind = false;
+    GRV_CHECK(fstat(fd, &info) == 0, GRV_E_IO, "stat %s: %s", what, strerror(errno));
+    if (info.st_size <= offset) return GRV_OK;
+    GRV_TRY(GRVI_ALLOC(&bytes, info.st_size - offset));
+    while (n < info.st_size - offset) {
+        const ssize_t got = pread(fd, bytes + n, (size_t)(info.st_size - offset - n), offset + n);
+        if (got < 0 && errno == EINTR) continue;
+        GRV_CHECK_GOTO(got >= 0, GRV_E_IO, "read %s: %s", what, strerror(errno));
+        if (got == 0) break;
+        n += got;
+    }
+    for (int64_t at = 8; at < n && !*is_behind; at += 8) *is_behind = is_whole(bytes + at, n - at, &size, &is_damaged);
+done:
+    grv_free(bytes);
+    return status;
 }
 
 grv_status grvi_record_at(int fd, const char *what, int64_t offset, grvi_text *buffer, int64_t *kind, grvi_fields *fields)

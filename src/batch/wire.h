@@ -55,6 +55,8 @@ void grvi_record_reader_fini(grvi_record_reader *reader);
 /* The next whole record: its kind and the fields after it, borrowed until the next call, and its offset. GRV_AGAIN if there is none yet (or
  * what is there does not have its checksum: half of a write, or damage). */
 grv_status grvi_record_next(grvi_record_reader *reader, int64_t *kind, grvi_fields *fields, int64_t *offset) GRV_MUST_CHECK;
+/* Does a whole record begin anywhere behind an offset of the file? Then what stands at the offset is damage: a write that was cut off has nothing behind it. */
+grv_status grvi_record_is_behind(int fd, const char *what, int64_t offset, bool *is_behind) GRV_MUST_CHECK;
 /* The record at an offset, whose payload is kept in `buffer`. */
 grv_status grvi_record_at(int fd, const char *what, int64_t offset, grvi_text *buffer, int64_t *kind, grvi_fields *fields) GRV_MUST_CHECK;
 

@@ -24,7 +24,7 @@ static char *next_field(char **at, bool *ends_row, bool *is_broken)
     } else {
         while (*p != ',' && *p != '\n' && *p != '\0') p++;
         out = p;
-        if (out > begin && *p == '\n' && out[-1] == '\r') out--;
+        if (out > begin && *p != ',' && out[-1] == '\r') out--;
     }
     if (*p == '\r') p++;
     *is_broken = *is_broken || (*p != ',' && *p != '\n' && *p != '\0');
@@ -34,22 +34,30 @@ static char *next_field(char **at, bool *ends_row, bool *is_broken)
     return begin;
 }
 
-static grv_batch_value value_of(const char *field)
+static grv_batch_value value_of(const char *field, bool are_numbers)
 {
     char *end = NULL;
     if (strncmp(field, "file:", 5) == 0) return grv_batch_file(field + 5);
-    if (field[0] == '\0' || strspn(field, "+-.0123456789eEinfatyNINFATY") != strlen(field)) return grv_batch_string(field);
+    if (!are_numbers || field[0] == '\0' || strspn(field, "+-.0123456789eEinfatyNINFATY") != strlen(field)) return grv_batch_string(field);
     errno = 0;
     const long long whole = strtoll(field, &end, 10);
     if (*end == '\0' && errno == 0) return grv_batch_i64(whole);
+    errno = 0;
     const double real = strtod(field, &end);
-    return *end == '\0' ? grv_batch_f64(real) : grv_batch_string(field);
+    const bool is_too_large = isinf(real) && errno == ERANGE;
+    return *end == '\0' && !is_too_large ? grv_batch_f64(real) : grv_batch_string(field);
 }
 
-static grv_status read_rows(const char *path, char *at, int64_t most, grvc_batch_table *t)
+static char *skip_blank_lines(char *at)
+{
+    while (*at == '\n' || (at[0] == '\r' && (at[1] == '\n' || at[1] == '\0'))) at++;
+    return at;
+}
+
+static grv_status read_rows(const char *path, char *at, int64_t most, bool are_numbers, grvc_batch_table *t)
 {
     int64_t row = -1; /* -1: the names */
-    while (*at != '\0') {
+    for (at = skip_blank_lines(at); *at != '\0'; at = skip_blank_lines(at)) {
         bool ends_row = false, is_broken = false;
         int column = 0;
         for (; !ends_row; column++) {
@@ -59,7 +67,7 @@ static grv_status read_rows(const char *path, char *at, int64_t most, grvc_batch
                 t->names[column] = field;
                 t->n_columns = column + 1;
             } else if (column < t->n_columns) {
-                t->columns[column * most + row] = value_of(field);
+                t->columns[column * most + row] = value_of(field, are_numbers);
             }
         }
         GRV_CHECK(!is_broken, GRV_E_FORMAT, "%s, row %lld: a quote is not closed, or text follows one", path, (long long)row + 2);
@@ -72,17 +80,20 @@ static grv_status read_rows(const char *path, char *at, int64_t most, grvc_batch
     }
     t->n_rows = grvi_max_i64(row, 0);
     GRV_CHECK(t->n_columns > 0, GRV_E_FORMAT, "%s: a first row with the names of the columns expected", path);
+    GRV_CHECK(t->n_rows > 0, GRV_E_FORMAT, "%s: rows below the one with the names of the columns expected, none found", path);
     return GRV_OK;
 }
 
-grv_status grvc_batch_table_read(const char *path, grvc_batch_table *t)
+grv_status grvc_batch_table_read(const char *path, bool are_numbers, grvc_batch_table *t)
 {
+    static const char byte_order_mark[] = "\xef\xbb\xbf";
     int64_t n = 0, most = 1;
     *t = (grvc_batch_table){0};
     GRV_TRY(grvi_fs_read(path, (int64_t)1 << 32, &t->text, &n));
     GRV_CHECK((int64_t)strlen(t->text) == n, GRV_E_FORMAT, "%s: a text file expected, a zero byte found", path);
     for (const char *p = t->text; *p != '\0'; p++) most += *p == '\n';
-    GRV_TRY(read_rows(path, t->text, most, t));
+    const bool has_mark = strncmp(t->text, byte_order_mark, 3) == 0;
+    GRV_TRY(read_rows(path, t->text + (has_mark ? 3 : 0), most, are_numbers, t));
     for (int c = 1; c < t->n_columns; c++) /* dense by the rows that there are */
         memmove(t->columns + c * t->n_rows, t->columns + c * most, sizeof *t->columns * (size_t)t->n_rows);
     return GRV_OK;

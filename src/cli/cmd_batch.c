@@ -8,6 +8,7 @@ static const grvc_command commands[] = {
     {"explain", "why a task waits or failed", grvc_batch_explain},
     {"logs", "what a task printed", grvc_batch_logs},
     {"stats", "seconds, attempts and bytes of every task", grvc_batch_stats},
+    {"fetch", "the files and tensors that tasks returned, into a folder", grvc_batch_fetch},
     {"resume", "goes on with a job that was interrupted", grvc_batch_resume},
     {"retry", "gives failed tasks their attempts back", grvc_batch_retry},
     {"cancel", "cancels tasks that have not ended", grvc_batch_cancel},

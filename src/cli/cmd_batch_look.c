@@ -38,7 +38,7 @@ void grvc_batch_print_counts(const grv_batch_counts *counts)
 {
     char states[160];
     grv_batch_counts_text(counts, states, sizeof states);
-    (void)printf("%lld tasks: %s", (long long)counts->n_tasks, states);
+    (void)printf("%lld tasks%s%s", (long long)counts->n_tasks, counts->n_tasks > 0 ? ": " : "", states);
     if (counts->last_end_s > counts->first_start_s)
         (void)printf("; %.1f s of work in %.1f s", counts->busy_s, counts->last_end_s - counts->first_start_s);
     if (counts->n_workers > 0) (void)printf("; %d workers", counts->n_workers);
@@ -161,6 +161,13 @@ static grv_status logs(const grvc_session *session, grv_batch *batch)
     char *log = NULL;
     GRV_TRY(grvc_batch_task_number(session->words[1], &task));
     GRV_TRY(grv_batch_log(batch, task, &log));
+    if (session->json) {
+        grvi_text text = {0};
+        grvi_json_writer w = {.out = &text, .pretty = true};
+        grvi_json_string(&w, log);
+        grv_free(log);
+        return print_json(&text);
+    }
     (void)printf("%s", log);
     grv_free(log);
     return GRV_OK;
@@ -168,9 +175,7 @@ static grv_status logs(const grvc_session *session, grv_batch *batch)
 
 /* ---- the commands ---- */
 
-typedef grv_status look_body(const grvc_session *session, grv_batch *batch);
-
-static int look(grvc_session *session, int argc, char **argv, look_body *body)
+int grvc_batch_look_at(grvc_session *session, int argc, char **argv, grvc_batch_look_body *body)
 {
     grv_batch *batch = NULL;
     const int code = grvc_begin(session, argc, argv);
@@ -185,28 +190,37 @@ int grvc_batch_status(int argc, char **argv)
 {
     grvc_session session = {.name = "grove batch status", .about = "Tells how many tasks of a job are in which state.", .words_usage = "JOB", .min_words = 1,
                             .max_words = 1};
-    return look(&session, argc, argv, status_of);
+    return grvc_batch_look_at(&session, argc, argv, status_of);
 }
 
 int grvc_batch_explain(int argc, char **argv)
 {
     grvc_session session = {.name = "grove batch explain", .about = "Tells why a task waits, or why it failed, with what it printed.",
                             .words_usage = "JOB TASK", .min_words = 2, .max_words = 2};
-    return look(&session, argc, argv, explain);
+    return grvc_batch_look_at(&session, argc, argv, explain);
 }
 
 int grvc_batch_logs(int argc, char **argv)
 {
     grvc_session session = {.name = "grove batch logs", .about = "Prints what the attempts of a task printed, oldest first.", .words_usage = "JOB TASK",
                             .min_words = 2, .max_words = 2};
-    return look(&session, argc, argv, logs);
+    return grvc_batch_look_at(&session, argc, argv, logs);
 }
 
 int grvc_batch_stats(int argc, char **argv)
 {
     grvc_session session = {.name = "grove batch stats", .about = "Prints a table of all tasks as CSV (or JSON): attempts, worker and its node, seconds, bytes of results.",
                             .words_usage = "JOB", .min_words = 1, .max_words = 1};
-    return look(&session, argc, argv, stats);
+    return grvc_batch_look_at(&session, argc, argv, stats);
+}
+
+static void print_asked(const grvc_session *session, bool retry, int64_t n)
+{
+    if (session->json && n < 0) (void)printf("{\"asked\": true}\n");
+    else if (session->json) (void)printf("{\"%s\": %lld}\n", retry ? "to_retry" : "cancelled", (long long)n);
+    else if (n < 0) (void)printf("the program that drives the job was asked to do it\n");
+    else if (!retry) (void)printf("%lld cancelled\n", (long long)n);
+    else (void)printf(n > 0 ? "%lld will run again: `grove batch resume %s`\n" : "%lld to retry in %s\n", (long long)n, session->words[0]);
 }
 
 static int ask(grvc_session *session, int argc, char **argv, bool retry)
@@ -216,10 +230,7 @@ static int ask(grvc_session *session, int argc, char **argv, bool retry)
     if (code != GRVC_CONTINUE) return code;
     grv_status status = session->n_words == 2 ? grvc_batch_task_number(session->words[1], &task) : GRV_OK;
     if (status == GRV_OK) status = grv_batch_ask(session->words[0], retry, task, &n);
-    if (status == GRV_OK && n < 0) (void)printf("the program that drives the job was asked to do it\n");
-    if (status == GRV_OK && n >= 0 && !retry) (void)printf("%lld cancelled\n", (long long)n);
-    if (status == GRV_OK && n >= 0 && retry)
-        (void)printf(n > 0 ? "%lld will run again: `grove batch resume %s`\n" : "%lld to retry in %s\n", (long long)n, session->words[0]);
+    if (status == GRV_OK) print_asked(session, retry, n);
     return grvc_end(session, status);
 }
 

@@ -1,5 +1,7 @@
 /* grove batch run, resume and worker: driving a job. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>
@@ -7,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include "batch/task_here.h"
 #include "cli/batch_cli.h"
 #include "cli/batch_pool.h"
 #include "core/fs.h"
@@ -163,14 +167,41 @@ static bool has_suffix(const char *name, const char *suffix)
     return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
+static bool is_object(const grvc_session *session) { return session->n_words == 1 && has_suffix(session->words[0], ".so"); }
+
+/* A program with a slash in its name is taken from here: tasks run in folders of their own. */
+static grv_status make_program(const grvc_session *session, const run_config *c, grv_batch *batch, grv_batch_function *function)
+{
+    char whole[PATH_MAX];
+    char *const given = session->words[0];
+    if (given[0] != '/' && strchr(given, '/') != NULL) {
+        GRV_CHECK(realpath(given, whole) != NULL && access(whole, X_OK) == 0, GRV_E_NOT_FOUND, "program %s: %s", given, strerror(errno));
+        session->words[0] = whole;
+    }
+    const grv_status status = grv_batch_program(batch, (const char *const *)session->words, session->n_words, (const char *const *)c->outputs.at,
+                                                c->outputs.n, function);
+    session->words[0] = given;
+    return status;
+}
+
+/* Workers of this machine compile as this process does: what does not compile is told before anything is begun. */
+static grv_status check_code(const grvc_session *session, const run_config *c)
+{
+    void (*call)(struct grv_task *) = NULL;
+    if (strcmp(c->pool.executor, "local") != 0) return GRV_OK;
+    return grvi_task_here_load(c->function, (const char *const *)session->words, session->n_words, c->flags, &call);
+}
+
 static grv_status make_function(const grvc_session *session, const run_config *c, grv_batch *batch, grv_batch_function *function)
 {
     const char *const *const words = (const char *const *)session->words;
     if (c->function[0] == '\0') {
         GRV_CHECK(!has_suffix(words[0], ".c"), GRV_E_CONFIG, "function: the name of a GRV_TASK in %s expected", words[0]);
-        return grv_batch_program(batch, words, session->n_words, (const char *const *)c->outputs.at, c->outputs.n, function);
+        return make_program(session, c, batch, function);
     }
-    if (session->n_words == 1 && has_suffix(words[0], ".so")) return grv_batch_object(batch, c->function, words[0], function);
+    GRV_CHECK(c->outputs.n == 0, GRV_E_CONFIG, "outputs: of a program only; a function returns its results");
+    GRV_TRY(check_code(session, c));
+    if (is_object(session)) return grv_batch_object(batch, c->function, words[0], function);
     return grv_batch_source(batch, c->function, words, session->n_words, c->flags, function);
 }
 
@@ -183,7 +214,7 @@ static grv_status submit(const grvc_session *session, const run_config *c, grv_b
     grv_status status = GRV_OK;
     GRV_CHECK_GOTO(grv_batch_counts_get(batch).n_tasks == 0, GRV_E_EXISTS,
                    "%s holds a job already: `grove batch resume %s` goes on with it, `grove batch clean %s` deletes it", c->job, c->job, c->job);
-    if (c->args[0] != '\0') GRV_TRY_GOTO(grvc_batch_table_read(c->args, &table));
+    if (c->args[0] != '\0') GRV_TRY_GOTO(grvc_batch_table_read(c->args, c->function[0] != '\0', &table));
     GRV_TRY_GOTO(make_function(session, c, batch, &function));
     for (int i = 0; i < table.n_columns; i++) columns[i] = (grv_batch_column){table.columns + i * table.n_rows, true};
     GRV_TRY_GOTO(grv_batch_map(batch, function, table.n_columns > 0 ? table.n_rows : c->repeat, columns, table.n_columns, &first));
@@ -192,10 +223,22 @@ done:
     return status;
 }
 
+/* Told before the tasks run, not after. */
+static grv_status check_results_path(const char *path)
+{
+    char folder[PATH_MAX];
+    const int n = (int)(grvi_fs_base_name(path) - path);
+    (void)snprintf(folder, sizeof folder, "%.*s", n > 0 ? n : 2, n > 0 ? path : "./");
+    GRV_CHECK(path[0] == '\0' || access(folder, W_OK) == 0, GRV_E_CONFIG, "results=%s: %s", path, strerror(errno));
+    GRV_CHECK(!grvi_fs_is_directory(path), GRV_E_CONFIG, "results=%s: a file expected, it is a folder", path);
+    return GRV_OK;
+}
+
 static grv_status run(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
     const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
+    GRV_TRY(check_results_path(c->results));
     GRV_TRY(grv_batch_open(c->job, &params, &batch));
     grv_status status = submit(session, c, batch);
     if (status == GRV_OK) status = drive(session, batch, c->job, c);
@@ -210,7 +253,7 @@ int grvc_batch_run(int argc, char **argv)
                             .about = "Runs a task for each row of a table and waits for all.\n"
                                      "  grove batch run area.c function=area args=radii.csv job=runs/areas\n"
                                      "  grove batch run args=cases.csv outputs=out.txt job=runs/cases -- solver --case {0} --out out.txt\n"
-                                     "Fields of the table are numbers, text, or file:PATH. Ctrl-C leaves a job that can be resumed.",
+                                     "Fields of the table are numbers, text, or file:PATH; a program gets them as they are written. Ctrl-C leaves a job that can be resumed.",
                             .words_usage = "FILE... | [--] PROGRAM [ARGUMENT]...",
                             .min_words = 1,
                             .max_words = 1000,
@@ -225,8 +268,11 @@ static grv_status resume(const grvc_session *session, const run_config *c)
 {
     grv_batch *batch = NULL;
     const grv_batch_params params = grvc_pool_params(&c->pool, session->log);
+    GRV_TRY(check_results_path(c->results));
     GRV_TRY(grv_batch_look(session->words[0], &batch)); /* it must be there */
+    const int64_t n_tasks = grv_batch_counts_get(batch).n_tasks;
     grv_batch_close(&batch);
+    GRV_CHECK(n_tasks > 0, GRV_E_NOT_FOUND, "no tasks in %s: what was to put them there was stopped before it had; call it again", session->words[0]);
     GRV_TRY(grv_batch_open(session->words[0], &params, &batch));
     const grv_status status = drive(session, batch, session->words[0], c);
     grv_batch_close(&batch);

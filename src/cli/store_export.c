@@ -69,8 +69,8 @@ done:
 }
 
 /* Magic, version 1.0, length of the header, header: a Python dictionary padded with blanks to a multiple of 64 bytes. */
-static grv_status write_header(FILE *file, const char *name, const grv_array_desc *desc,
-                               const grvc_slice *slice)
+grv_status grvc_write_npy_header(FILE *file, const char *name, const grv_array_desc *desc,
+                                 const grvc_slice *slice)
 {
     enum { PREFIX = 10, ALIGNMENT = 64 };
     grvi_text header = {0};
@@ -106,7 +106,7 @@ grv_status grvc_write_npy(const char *path, grv_array *array, const grvc_slice *
     GRV_TRY_GOTO(grvi_text_status(&aside));
     file = fopen(aside.data, "wb");
     GRV_CHECK_GOTO(file != NULL, GRV_E_IO, "create %s: %s", aside.data, strerror(errno));
-    GRV_TRY_GOTO(write_header(file, path, grv_array_get_desc(array), slice));
+    GRV_TRY_GOTO(grvc_write_npy_header(file, path, grv_array_get_desc(array), slice));
     GRV_TRY_GOTO(grvc_write_raw(file, path, array, slice));
     const int closed = fclose(file);
     file = NULL;

@@ -16,7 +16,10 @@ grv_status grvc_print_json(grvi_json_writer *w, grv_array *array,
 /* Writes the elements of a region, dense, in the machine's byte order, a bounded part at a time. name: for messages. */
 grv_status grvc_write_raw(FILE *file, const char *name, grv_array *array,
                           const grvc_slice *slice) GRV_MUST_CHECK;
-/* The same with the header of NumPy's .npy format (version 1.0) before it, published at the path when complete. */
+/* The header of NumPy's .npy format (version 1.0) for elements of a type and a region's shape. */
+grv_status grvc_write_npy_header(FILE *file, const char *name, const grv_array_desc *desc,
+                                 const grvc_slice *slice) GRV_MUST_CHECK;
+/* The region's elements with that header before them, published at the path when complete. */
 grv_status grvc_write_npy(const char *path, grv_array *array,
                           const grvc_slice *slice) GRV_MUST_CHECK;
 

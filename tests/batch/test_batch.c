@@ -244,6 +244,110 @@ static void test_balance(void **state)
     grv_batch_close(&batch);
 }
 
+/* A call of many tasks puts in all of them or none, whether a value of it is bad or its driver was killed while it wrote. */
+static void test_all_or_none(void **state)
+{
+    enum { N = 10000 }; /* more than a record of the journal holds */
+    static grv_batch_value x[N];
+    (void)state;
+    char journal[256];
+    struct stat before, after;
+    int64_t first = 0;
+    const char *const folder = fresh_folder();
+    const grv_batch_column column = {x, true};
+    (void)snprintf(journal, sizeof journal, "%s/journal", folder);
+    for (int i = 0; i < N; i++) x[i] = grv_batch_i64(i);
+    grv_batch *batch = open_job(folder, NULL);
+    const grv_batch_function square = function_of(batch, "square");
+    x[N - 1] = grv_batch_file("/no such file");
+    assert_int_equal(grv_batch_map(batch, square, N, &column, 1, &first), GRV_E_NOT_FOUND);
+    assert_int_equal(grv_batch_counts_get(batch).n_tasks, 0);
+    x[N - 1] = grv_batch_i64(N - 1);
+    ok(grv_batch_map(batch, square, 1, &column, 1, &first));
+    grv_batch_close(&batch);
+    assert_int_equal(stat(journal, &before), 0);
+    batch = open_job(folder, NULL);
+    ok(grv_batch_map(batch, square, N, &column, 1, &first));
+    grv_batch_close(&batch);
+    assert_int_equal(stat(journal, &after), 0);
+    batch = open_job(folder, NULL);
+    assert_int_equal(grv_batch_counts_get(batch).n_tasks, N + 1);
+    grv_batch_value value;
+    ok(grv_batch_argument(batch, N, 0, &value));
+    assert_int_equal(value.i64, N - 1);
+    grv_batch_close(&batch);
+    /* without the last record, or with a part of one */
+    for (int64_t cut = after.st_size - 8; cut > before.st_size; cut -= (after.st_size - before.st_size) / 4) {
+        assert_int_equal(truncate(journal, cut), 0);
+        ok(grv_batch_look(folder, &batch));
+        assert_int_equal(grv_batch_counts_get(batch).n_tasks, 1);
+        grv_batch_close(&batch);
+    }
+    batch = open_job(folder, NULL);
+    assert_int_equal(grv_batch_counts_get(batch).n_tasks, 1);
+    ok(grv_batch_map(batch, square, N, &column, 1, &first));
+    assert_int_equal(first, 1);
+    grv_batch_close(&batch);
+    ok(grv_batch_look(folder, &batch));
+    assert_int_equal(grv_batch_counts_get(batch).n_tasks, N + 1);
+    grv_batch_close(&batch);
+}
+
+static void put_file(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What is no job is neither taken for one nor deleted; a damaged journal is not cut off. */
+static void test_not_a_job(void **state)
+{
+    (void)state;
+    char path[256];
+    grv_batch *batch = NULL;
+    struct stat info;
+    int64_t task = 0;
+    const char *const folder = fresh_folder();
+    assert_int_equal(mkdir(folder, 0755), 0);
+    put_file(folder, "thesis", "all of it");
+    assert_int_equal(grv_batch_open(folder, NULL, &batch), GRV_E_FORMAT);
+    assert_non_null(strstr(grv_error_message(), "an empty folder expected, 'thesis' found in it"));
+    (void)snprintf(path, sizeof path, "%s/thesis", folder);
+    assert_int_equal(unlink(path), 0);
+    put_file(folder, "journal", "Dear journal");
+    (void)snprintf(path, sizeof path, "%s/journal", folder);
+    assert_int_equal(grv_batch_open(folder, NULL, &batch), GRV_E_FORMAT);
+    assert_int_equal(grv_batch_clean(folder), GRV_E_FORMAT);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 12);
+    (void)snprintf(path, sizeof path, "rm -rf '%s'", folder);
+    assert_int_equal(system(path), 0);
+    assert_int_equal(mkdir(folder, 0755), 0);
+    batch = open_job(folder, NULL);
+    assert_int_equal(stat(folder, &info), 0);
+    assert_int_equal(info.st_mode & 077, 0);
+    const grv_batch_value one = grv_batch_f64(1);
+    ok(grv_batch_exec(batch, function_of(batch, "square"), &one, 1, &task));
+    ok(grv_batch_exec(batch, function_of(batch, "square"), &one, 1, &task));
+    grv_batch_close(&batch);
+    (void)snprintf(path, sizeof path, "%s/journal", folder);
+    FILE *const file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 50, SEEK_SET), 0);
+    assert_int_equal(fputc('!', file), '!');
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(stat(path, &info), 0);
+    const int64_t size = info.st_size;
+    assert_int_equal(grv_batch_open(folder, NULL, &batch), GRV_E_FORMAT);
+    assert_non_null(strstr(grv_error_message(), "damaged at byte 24"));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, size);
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -279,6 +383,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_map_and_reduce),   cmocka_unit_test(test_values),   cmocka_unit_test(test_limits_and_cancel),
                                        cmocka_unit_test(test_bad_code),         cmocka_unit_test(test_programs), cmocka_unit_test(test_program_failures),
-                                       cmocka_unit_test(test_balance),          cmocka_unit_test(test_misuse)};
+                                       cmocka_unit_test(test_balance),          cmocka_unit_test(test_all_or_none), cmocka_unit_test(test_not_a_job), cmocka_unit_test(test_misuse)};
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

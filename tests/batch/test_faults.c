@@ -229,6 +229,35 @@ static void test_compiler_crash(void **state)
 }
 
 /* A crash costs nobody else an attempt, and what has crashed runs again in a process that runs nothing else. */
+/* What does not compile is compiled once by each worker, not by each task and attempt. */
+static void test_bad_code_of_many(void **state)
+{
+    enum { N = 200 };
+    (void)state;
+    char path[128], source[128], calls[160], line[16];
+    int n = 0;
+    int64_t first = 0;
+    grv_batch_function function = -1;
+    (void)snprintf(calls, sizeof calls, "echo x >> '%s/calls'; echo no luck; exit 1", root);
+    write_script("unhappy", calls, path, sizeof path);
+    write_script("unhappy.c", "", source, sizeof source);
+    assert_int_equal(setenv("CC", path, 1), 0);
+    grv_batch *batch = open_job(fresh_folder(), NULL);
+    ok(grv_batch_source(batch, "unhappy", (const char *const[]){source}, 1, NULL, &function));
+    ok(grv_batch_map(batch, function, N, NULL, 0, &first));
+    ok(grv_batch_wait(batch, 60));
+    assert_int_equal(unsetenv("CC"), 0);
+    assert_int_equal(grv_batch_counts_get(batch).n[GRV_BATCH_FAILED], N);
+    expect_reason(batch, first + N - 1, "could not compile 'unhappy' (exit code 1): no luck");
+    grv_batch_close(&batch);
+    (void)snprintf(calls, sizeof calls, "%s/calls", root);
+    FILE *const file = fopen(calls, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) n++;
+    (void)fclose(file);
+    assert_in_range(n, 1, 2);
+}
+
 static void test_alone(void **state)
 {
     enum { N = 9, BAD = 3 };
@@ -394,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_crashes),
                                        cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_bad_code_of_many),
                                        cmocka_unit_test(test_program_of_killed_worker),
                                        cmocka_unit_test(test_killed_drivers),
                                        cmocka_unit_test(test_killed_workers),

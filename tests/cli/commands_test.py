@@ -500,6 +500,31 @@ def batch():
     expect("batch: 1 tasks in " in done.stderr and "\r" not in done.stderr, done.stderr)
 
 
+def batch_programs():
+    """A program of this folder gets the fields of a table as they are written; what it made is fetched; mistakes are told before anything runs."""
+    Path("solver").write_text("#!/bin/sh\nprintf '%s' \"$1\" > out\n")
+    Path("solver").chmod(0o700)
+    fields = ["007", "1e400", "0.10", "a, b", 'a "quote"\nand a line']
+    rows = ['"' + field.replace('"', '""') + '"' for field in fields]
+    Path("table.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(["field", *rows, "", ""]).encode())
+    grove(["batch", "run", "./solver", "args=table.csv", "job=programs", "outputs=out", "idle=1", "--", "{0}"])
+    fetched = json.loads(grove(["batch", "fetch", "programs", "fetched", "--json"]).stdout)
+    expect(fetched == {"files": len(fields)}, fetched)
+    found = [Path("fetched", str(task), "out").read_text() for task in range(len(fields))]
+    expect(found == fields, found)
+    expect("task 9: there are 5" in grove(["batch", "fetch", "programs", "fetched", "9"], exit_code=1).stderr, "fetch 9")
+    Path("bad.c").write_text("int x = ;\n")
+    Path("absent.csv").write_text("field\n1\nfile:nowhere\n")
+    for arguments, told in [
+        (["bad.c", "function=f"], "could not compile 'f'"),
+        (["./none"], "program ./none: No such file"),
+        (["true", "args=absent.csv"], "open nowhere: No such file"),
+        (["true", "results=none/results.csv"], "results=none/results.csv: No such file"),
+    ]:
+        expect(told in grove(["batch", "run", *arguments, "job=mistaken"], exit_code=1).stderr, told)
+    expect("no tasks in mistaken" in grove(["batch", "resume", "mistaken"], exit_code=1).stderr, "a job without tasks")
+
+
 def batch_full_disk():
     """The disk of driver and workers is full: what is on it stays, and with room again the same job goes on to its end."""
     n = 60
@@ -536,7 +561,7 @@ def tunnel():
 
 
 SCENARIOS = {f.__name__: f for f in (pipeline, learns, interrupt, interrupt_simulate, killed, killed_rank, no_space, full_disk, store_interrupt, store_examples,
-                                     campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_full_disk, tunnel)}
+                                     campaign, campaign_function, campaign_killed, campaign_flow, batch, batch_programs, batch_full_disk, tunnel)}
 
 
 def main(scenarios):

@@ -76,12 +76,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 }
 
 /* A journal with every kind of record, written as the driver does. */
-static void put_tasks(grvi_text *out, int64_t first, int64_t n, bool needs_first)
+static void put_tasks(grvi_text *out, int64_t first, int64_t n, int64_t following, bool needs_first)
 {
     const int64_t begin = grvi_record_begin(out, GRVI_R_SUBMIT);
     const grvi_wire_value number = {.kind = GRV_BATCH_F64, .f64 = 1.5}, text = {.kind = GRV_BATCH_STRING, .data = "text", .n_bytes = 5},
                           tensor = {.kind = GRV_BATCH_TENSOR, .type = GRV_STORE_F32, .rank = 1, .shape = {2}, .data = "12345678", .n_bytes = 8},
                           future = {.kind = GRV_BATCH_FUTURE};
+    grvi_put_i64(out, following);
     grvi_put_f64(out, 1.0);
     grvi_put_i64(out, 0);
     grvi_put_i64(out, first);
@@ -131,8 +132,9 @@ int fuzz_make_corpus(const char *to)
     int64_t begin = grvi_record_begin(&out, GRVI_R_FUNCTION);
     grvi_put_function(&out, 0, &function);
     grvi_record_end(&out, begin);
-    put_tasks(&out, 0, 3, false);
-    put_tasks(&out, 3, 2, true);
+    put_tasks(&out, 0, 2, 1, false);
+    put_tasks(&out, 2, 1, 0, false);
+    put_tasks(&out, 3, 2, 0, true);
     begin = grvi_record_begin(&out, GRVI_R_WORKER);
     grvi_put_i64(&out, 0);
     grvi_put_f64(&out, 1.0);
