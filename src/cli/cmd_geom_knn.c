@@ -63,10 +63,7 @@ static grv_status make_group(const grvc_session *session, const grvc_search *sea
 {
     grvi_text text = {0};
     grvi_json_writer w = {.out = &text};
-    grvi_json_begin_object(&w);
-    grvi_json_key(&w, "grove_geom");
-    grvi_json_begin_object(&w);
-    grvc_json_text(&w, "command", "knn");
+    grvc_description_begin(&w, "knn");
     grvc_search_describe(search, session, &w);
     grvc_json_text(&w, "at", grvc_places[c->at]);
     grvc_json_integer(&w, "k", c->k);
@@ -76,11 +73,7 @@ static grv_status make_group(const grvc_session *session, const grvc_search *sea
     grvi_json_bool(&w, c->squared);
     grvi_json_end_object(&w);
     grvi_json_end_object(&w);
-    grv_status status = grvi_text_status(&text);
-    if (status == GRV_OK)
-        status = grv_group_create(output->node.store, output->node.path, text.data);
-    grvi_text_fini(&text);
-    return status;
+    return grvc_output_group(output, "", &text);
 }
 
 static grv_status print_result(const grvc_session *session, const grvc_search *search,

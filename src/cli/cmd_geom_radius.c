@@ -97,31 +97,13 @@ static int64_t places(const radius_config *c, int radius)
 
 /* ---- the group ---- */
 
-static grv_status create_group(grvc_output *output, const char *name, grvi_text *attributes)
-{
-    grvi_text path = {0};
-    const char *const parent = output->node.path;
-    grvi_text_printf(&path, "%s%s%s", parent, parent[0] != '\0' && name[0] != '\0' ? "/" : "",
-                     name);
-    grv_status status = grvi_text_status(&path);
-    if (status == GRV_OK) status = grvi_text_status(attributes);
-    if (status == GRV_OK)
-        status = grv_group_create(output->node.store, path.data, attributes->data);
-    grvi_text_fini(&path);
-    grvi_text_fini(attributes);
-    return status;
-}
-
 /* The group, and one for each radius if there are several. */
 static grv_status make_groups(radius_job *job, grvc_output *output)
 {
     const radius_config *const c = job->config;
     grvi_text text = {0};
     grvi_json_writer w = {.out = &text};
-    grvi_json_begin_object(&w);
-    grvi_json_key(&w, "grove_geom");
-    grvi_json_begin_object(&w);
-    grvc_json_text(&w, "command", "radius");
+    grvc_description_begin(&w, "radius");
     grvc_search_describe(&job->search, job->session, &w);
     grvc_json_text(&w, "at", grvc_places[c->at]);
     grvc_json_numbers(&w, "r", c->r.n, c->r.at);
@@ -131,7 +113,7 @@ static grv_status make_groups(radius_job *job, grvc_output *output)
     grvi_json_bool(&w, c->squared);
     grvi_json_end_object(&w);
     grvi_json_end_object(&w);
-    GRV_TRY(create_group(output, "", &text));
+    GRV_TRY(grvc_output_group(output, "", &text));
     for (int i = 0; i < c->r.n; i++) {
         static const char *const names[] = {"indices", "distances", "counts"};
         char prefix[16] = "";
@@ -142,7 +124,7 @@ static grv_status make_groups(radius_job *job, grvc_output *output)
             grvi_json_begin_object(&w);
             grvc_json_number(&w, "radius", c->r.at[i]);
             grvi_json_end_object(&w);
-            GRV_TRY(create_group(output, prefix, &attributes));
+            GRV_TRY(grvc_output_group(output, prefix, &attributes));
         }
         for (int k = 0; k < 3; k++)
             (void)snprintf(job->names[i][k], sizeof job->names[i][k], "%s%s%s", prefix,

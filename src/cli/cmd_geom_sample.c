@@ -187,21 +187,14 @@ static grv_status make_group(const sample_job *job, grvc_output *output)
     const sample_config *const c = job->config;
     grvi_text text = {0};
     grvi_json_writer w = {.out = &text};
-    grvi_json_begin_object(&w);
-    grvi_json_key(&w, "grove_geom");
-    grvi_json_begin_object(&w);
-    grvc_json_text(&w, "command", "sample");
+    grvc_description_begin(&w, "sample");
     grvc_json_text(&w, "surface", job->session->words[0]);
     grvc_json_text(&w, "kind", kinds[c->kind]);
     grvc_json_integer(&w, "seed", c->seed);
     if (c->candidates > 0) grvc_json_integer(&w, "candidates", c->candidates);
     grvi_json_end_object(&w);
     grvi_json_end_object(&w);
-    grv_status status = grvi_text_status(&text);
-    if (status == GRV_OK)
-        status = grv_group_create(output->node.store, output->node.path, text.data);
-    grvi_text_fini(&text);
-    return status;
+    return grvc_output_group(output, "", &text);
 }
 
 static grv_status write_table(sample_job *job, grvc_output *output)

@@ -327,10 +327,7 @@ static grv_status make_group(const sdf_job *job, grvc_output *output)
     const sdf_config *const c = job->config;
     grvi_text text = {0};
     grvi_json_writer w = {.out = &text};
-    grvi_json_begin_object(&w);
-    grvi_json_key(&w, "grove_geom");
-    grvi_json_begin_object(&w);
-    grvc_json_text(&w, "command", "sdf");
+    grvc_description_begin(&w, "sdf");
     grvc_json_text(&w, "surface", job->session->words[0]);
     grvc_json_text(&w, "sign", signs[c->sign]);
     if (job->points.data != NULL) grvc_json_text(&w, "points", c->points);
@@ -342,11 +339,7 @@ static grv_status make_group(const sdf_job *job, grvc_output *output)
     grvi_json_end_object(&w);
     write_geometry(job, &w);
     grvi_json_end_object(&w);
-    grv_status status = grvi_text_status(&text);
-    if (status == GRV_OK)
-        status = grv_group_create(output->node.store, output->node.path, text.data);
-    grvi_text_fini(&text);
-    return status;
+    return grvc_output_group(output, "", &text);
 }
 
 /* Coordinates along an axis, for readers that look for an array of its name. */

@@ -125,6 +125,11 @@ grv_status grvc_output_check(const char *word, const char *endings, bool overwri
                              grvc_output *output) GRV_MUST_CHECK;
 /* Opens the store for a group, which is still to be made at node.path. */
 grv_status grvc_output_open(grvc_output *output, int n_threads) GRV_MUST_CHECK;
+/* Begins the attributes of a result's group with how it was made: two objects, which the caller closes. */
+void grvc_description_begin(grvi_json_writer *w, const char *command);
+/* Makes the group, or the one of that name in it; the attributes are released. */
+grv_status grvc_output_group(const grvc_output *output, const char *name,
+                             grvi_text *attributes) GRV_MUST_CHECK;
 /* The group becomes visible; its arrays must have been closed. */
 grv_status grvc_output_publish(grvc_output *output) GRV_MUST_CHECK;
 /* The same, or the mesh is written if it is to be a file. */

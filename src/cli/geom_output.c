@@ -77,6 +77,29 @@ grv_status grvc_output_open(grvc_output *output, int n_threads)
     return status;
 }
 
+void grvc_description_begin(grvi_json_writer *w, const char *command)
+{
+    grvi_json_begin_object(w);
+    grvi_json_key(w, "grove_geom");
+    grvi_json_begin_object(w);
+    grvc_json_text(w, "command", command);
+}
+
+grv_status grvc_output_group(const grvc_output *output, const char *name, grvi_text *attributes)
+{
+    grvi_text path = {0};
+    const char *const parent = output->node.path;
+    grvi_text_printf(&path, "%s%s%s", parent, parent[0] != '\0' && name[0] != '\0' ? "/" : "",
+                     name);
+    grv_status status = grvi_text_status(&path);
+    if (status == GRV_OK) status = grvi_text_status(attributes);
+    if (status == GRV_OK)
+        status = grv_group_create(output->node.store, path.data, attributes->data);
+    grvi_text_fini(&path);
+    grvi_text_fini(attributes);
+    return status;
+}
+
 /* What was there goes aside first, so that a failure leaves either of the two in its place. */
 static grv_status replace(const grvc_output *output)
 {
