@@ -19,7 +19,7 @@ typedef struct bench_config {
 
 #define AT(field) offsetof(bench_config, field)
 static const grv_option options[] = {
-    {.key = "threads", .type = GRV_OPTION_INT, .offset = AT(threads), .fallback = "0", .min = 0, .max = 1024, .help = "0: as many as the machine has"},
+    GRVC_OPTION_THREADS(AT(threads)),
     {.key = "repeats", .type = GRV_OPTION_INT, .offset = AT(repeats), .fallback = "3", .min = 1, .max = 64, .help = "of each row; medians are told"},
     {.key = "cold", .type = GRV_OPTION_BOOL, .offset = AT(cold), .fallback = "false", .help = "drop the page cache before each read (folders only)"},
     {.key = "memory", .type = GRV_OPTION_I64, .offset = AT(memory), .fallback = "256", .min = 1, .max = 1e7, .unit = "MiB", .help = "most of what is read in one go"},

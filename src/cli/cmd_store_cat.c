@@ -29,13 +29,7 @@ static const grv_option options[] = {
      .offset = AT(npy),
      .fallback = "",
      .help = "write them to this NumPy file"},
-    {.key = "threads",
-     .type = GRV_OPTION_INT,
-     .offset = AT(threads),
-     .fallback = "0",
-     .min = 0,
-     .max = 1024,
-     .help = "0: as many as the machine has"},
+    GRVC_OPTION_THREADS(AT(threads)),
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 

@@ -10,13 +10,7 @@ typedef struct check_config {
 } check_config;
 
 static const grv_option options[] = {
-    {.key = "threads",
-     .type = GRV_OPTION_INT,
-     .offset = offsetof(check_config, threads),
-     .fallback = "0",
-     .min = 0,
-     .max = 1024,
-     .help = "0: as many as the machine has"},
+    GRVC_OPTION_THREADS(offsetof(check_config, threads)),
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 

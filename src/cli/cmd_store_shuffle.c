@@ -46,13 +46,7 @@ static const grv_option options[] = {
      .max = 1e9,
      .unit = "MiB",
      .help = "most memory"},
-    {.key = "threads",
-     .type = GRV_OPTION_INT,
-     .offset = AT(threads),
-     .fallback = "0",
-     .min = 0,
-     .max = 1024,
-     .help = "0: as many as the machine has"},
+    GRVC_OPTION_THREADS(AT(threads)),
 };
 static const grv_option_table table = {options, sizeof options / sizeof *options};
 

@@ -14,18 +14,7 @@ int grvc_geom_radius(int argc, char **argv);
 int grvc_geom_sample(int argc, char **argv);
 int grvc_geom_sdf(int argc, char **argv);
 
-/* Keys that several of them have, for their option tables; `at` is the offset of the field. */
-#define GRVC_OPTION_THREADS(at)                                                            \
-    {                                                                                      \
-        .key = "threads", .type = GRV_OPTION_INT, .offset = at, .fallback = "0", .min = 0, \
-        .max = 1024, .help = "0: as many as the machine has"                               \
-    }
-#define GRVC_OPTION_OVERWRITE(at)                                                       \
-    {                                                                                   \
-        .key = "overwrite", .type = GRV_OPTION_BOOL, .offset = at, .fallback = "false", \
-        .help = "replace what is there already"                                         \
-    }
-
+/* Keys that several of them have, for their option tables. */
 #define GRVC_OPTION_AT(field_offset)                                                          \
     {                                                                                         \
         .key = "at", .type = GRV_OPTION_CHOICE, .offset = field_offset, .fallback = "points", \

@@ -74,4 +74,16 @@ const char *grvc_kind_name(grv_node_kind kind);
 /* Members that tell about an array, into an object that is open. */
 grv_status grvc_json_array(grvi_json_writer *w, grv_array *array, bool in_full) GRV_MUST_CHECK;
 
+/* Keys that several commands have, for their option tables; `at` is the offset of the field. */
+#define GRVC_OPTION_THREADS(at)                                                            \
+    {                                                                                      \
+        .key = "threads", .type = GRV_OPTION_INT, .offset = at, .fallback = "0", .min = 0, \
+        .max = 1024, .help = "0: as many as the machine has"                               \
+    }
+#define GRVC_OPTION_OVERWRITE(at)                                                       \
+    {                                                                                   \
+        .key = "overwrite", .type = GRV_OPTION_BOOL, .offset = at, .fallback = "false", \
+        .help = "replace what is there already"                                         \
+    }
+
 #endif
